@@ -1,0 +1,18 @@
+package op
+
+import "errors"
+
+var (
+	// ErrNoAdapter: no GPU that the graphics API can use was found.
+	ErrNoAdapter = errors.New("no GPU adapter")
+	// ErrLost: the device went away (driver reset, unplugged); nothing on it can be used any more.
+	ErrLost = errors.New("the GPU device was lost")
+	// ErrMemory: the device refused an allocation.
+	ErrMemory = errors.New("out of GPU memory")
+	// ErrNotFinite: a result holds NaN or an infinity. The text goes to peers, who look for "NaN" (spec room.md 1.8).
+	ErrNotFinite = errors.New("NaN or infinity in a result")
+	// ErrKernel: a shader could not be built on this device.
+	ErrKernel = errors.New("a GPU kernel can't be built")
+	// ErrFormat: a weight format without a kernel on this backend.
+	ErrFormat = errors.New("weight format not supported")
+)

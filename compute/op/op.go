@@ -1,0 +1,177 @@
+// Package op is the vocabulary that the model graphs of package compute are written in and that the two backends
+// (compute/ref in plain Go, compute/gpu in WGSL) speak. It holds no arithmetic.
+//
+// A graph is recorded once, when layers are loaded, and run many times:
+//
+//	dev.Load / dev.Buffer / dev.KV / dev.Rope     memory, made once
+//	b := dev.Program("layers 0-5")                 records operations in order
+//	b.RMSNorm(xn, x, w, eps); b.MatVec(q, wq, xn)  ...
+//	p, err := b.Build()                            pipelines and bind groups are made here
+//	p.Run(ctx, frame, in, out)                     one submit, one readback
+//
+// Columns. Every activation buffer holds up to MaxCols columns of the same width, column after column: value i of
+// column c is element c*width+i. A run works on the first Frame.N columns; column c is the token at position
+// Frame.Pos+c. Operations recorded after Tail work on the head columns only (see Tail).
+//
+// Bit contract. For one device and one program, a column's result depends on the column's input, its position and
+// the cache, never on how many other columns the run has: decode (1 column) and verify (several) agree bit for bit.
+//
+// Ownership. Everything a Device returns belongs to it and dies with Device.Close; Weight, KV, Buffer, Rope and
+// Program can be released earlier with their own Close, programs first. A Device may be used from any goroutine, one
+// call at a time per Program; the GPU backend serializes all work on one goroutine of its own.
+package op
+
+import (
+	"context"
+	"io"
+
+	"pooled/compute/quant"
+)
+
+// MaxCols is the most columns one run may have (spec room.md 5.4: frames of up to 16 columns).
+const MaxCols = 16
+
+// MaxTopK is the most candidates TopK can return per column (spec engine.md 5.7).
+const MaxTopK = 64
+
+// KVType says how cached keys and values are stored.
+type KVType uint8
+
+// Storage of cached keys and values. F16 rounds each value to the nearest half (ties to even).
+const (
+	KVF16 KVType = iota
+	KVF32
+)
+
+// String returns "f16" or "f32".
+func (t KVType) String() string {
+	if t == KVF32 {
+		return "f32"
+	}
+	return "f16"
+}
+
+// Info describes a device to people and to the planner.
+type Info struct {
+	Backend       string // "ref", "Vulkan", "Metal", "D3D12"
+	Name          string // as a person would name it, for example "NVIDIA H200" or "llvmpipe"
+	Software      bool   // a CPU pretending to be a GPU
+	MaxBuffer     int64  // bytes of the largest buffer that can be made
+	MaxBinding    int64  // bytes of the largest storage binding; a KV cache of one layer must fit in it
+	DefaultLimits bool   // true when the device was opened with WebGPU's default limits on purpose
+}
+
+// WeightSpec names a stored tensor of Rows rows of Cols contiguous values each (Cols is GGUF's ne0). A vector has
+// Rows 1. Src yields exactly quant.Bytes(Type, Cols, Rows) bytes in file order.
+type WeightSpec struct {
+	Name string
+	Type quant.Type
+	Rows int
+	Cols int
+	Src  io.Reader
+}
+
+// Weight is a read-only tensor on a device.
+type Weight interface {
+	Spec() WeightSpec // Src is nil
+	Bytes() int64     // device memory it takes
+	Close()
+}
+
+// Buffer is MaxCols columns of Width float32 values on a device.
+type Buffer interface {
+	Width() int
+	Close()
+}
+
+// KV is the cache of one attention layer: Capacity rows of keys and of values, Width values per row.
+type KV interface {
+	Capacity() int
+	Width() int
+	Bytes() int64
+	Close()
+}
+
+// Rope is a table of cosines and sines for NRot/2 pairs at every position below its capacity, computed in float64:
+// angle(pos, i) = pos * Theta^(-2i/NRot) (spec engine.md 3.2).
+type Rope interface {
+	NRot() int
+	Close()
+}
+
+// Device makes memory and programs.
+type Device interface {
+	Info() Info
+	// Load copies a weight to the device, converting its layout where the backend needs that, never its values.
+	Load(ctx context.Context, w WeightSpec) (Weight, error)
+	Buffer(name string, width int) (Buffer, error)
+	KV(name string, capacity, width int, t KVType) (KV, error)
+	Rope(nRot int, theta float64, capacity int) (Rope, error)
+	Program(name string) Builder
+	// Used is the number of bytes of device memory held now.
+	Used() int64
+	Close() error
+}
+
+// Builder records operations. A wrong argument (widths that don't match, a type without a kernel) is kept and
+// returned by Build.
+type Builder interface {
+	// Embed sets out's columns to the rows of table named by Frame.Tokens.
+	Embed(out Buffer, table Weight)
+	// Input sets out's columns to the values given to Run (N x width).
+	Input(out Buffer)
+	// RMSNorm: out = x / sqrt(mean(x^2) + eps) * w, per column.
+	RMSNorm(out, x Buffer, w Weight, eps float32)
+	// MatVec: out = w x, per column. w has Rows = out.Width() and Cols = x.Width().
+	MatVec(out Buffer, w Weight, x Buffer)
+	// MatVecAdd: out += w x, per column.
+	MatVecAdd(out Buffer, w Weight, x Buffer)
+	// NormRope works in place on x, seen as heads of x.Width()/heads values: each head is RMS-normalized with w (nil:
+	// not normalized) and its first r.NRot() values are rotated for the column's position, pairs (i, i+NRot/2).
+	NormRope(x Buffer, w Weight, heads int, r Rope, eps float32)
+	// StoreKV writes k and v (both of cache.Width()) to row Frame.Pos+c of the cache.
+	StoreKV(cache KV, k, v Buffer)
+	// Attend: causal attention of q over cache rows 0..Frame.Pos+c; q has heads heads of cache.Width()/kvHeads values;
+	// head h reads kv head h / (heads/kvHeads); scores are scaled by 1/sqrt(head width).
+	Attend(out, q Buffer, cache KV, heads, kvHeads int)
+	// SiluMul: out = gate/(1+exp(-gate)) * up, elementwise.
+	SiluMul(out, gate, up Buffer)
+	// Output makes x (all N columns) available to Run as Out.Hidden.
+	Output(x Buffer)
+	// Tail copies columns Frame.HeadFrom..N-1 of x to out's first columns. Every operation recorded after it works on
+	// those N-HeadFrom columns and is skipped when there are none.
+	Tail(out, x Buffer)
+	// Logits makes x available to Run as Out.Logits and, reduced to candidates, as Out.Top. Comes last, once.
+	Logits(x Buffer)
+	Build() (Program, error)
+}
+
+// Frame says what one run works on.
+type Frame struct {
+	Pos      int     // position of column 0; rows Pos..Pos+N-1 of every cache are written
+	N        int     // columns, 1..MaxCols
+	HeadFrom int     // first column that goes on past Tail; N for none
+	Tokens   []int32 // N ids when the program has Embed
+}
+
+// Candidate is a token and its logit.
+type Candidate struct {
+	ID    int32
+	Logit float32
+}
+
+// Out names what to read back. A nil slice (or K 0) is not read. Slices are filled in place.
+type Out struct {
+	Hidden []float32     // N x width of Output's buffer
+	Logits []float32     // (N-HeadFrom) x vocabulary
+	K      int           // candidates per head column, 1..MaxTopK
+	Top    [][]Candidate // one per head column, each resliced to K, by logit descending then id ascending
+}
+
+// Program is a recorded graph.
+type Program interface {
+	// Run executes the program: one submit, one wait. It fails with ErrNotFinite when a hidden value or logit that is
+	// read back is NaN or infinite, with ErrLost when the device is gone.
+	Run(ctx context.Context, f Frame, in []float32, out *Out) error
+	Close()
+}
