@@ -1,0 +1,68 @@
+package compute_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pooled/compute"
+	"pooled/compute/golden"
+	"pooled/compute/op"
+)
+
+// goldens runs every model that has a golden file, in testdata/models or in the folder that POOLED_GOLDENS names.
+func goldens(t *testing.T, o opener) {
+	dir := os.Getenv("POOLED_GOLDENS")
+	if dir == "" {
+		dir = filepath.Join("testdata", "models")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, unknown := 0, 0
+	for _, file := range files {
+		path := file[:len(file)-len(".golden.json")] + ".gguf"
+		m, err := openModel(t, path)
+		if errors.Is(err, compute.ErrArch) {
+			unknown++
+			t.Logf("NOT COMPARED: %v", err)
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		run++
+		want := goldenOf(t, path)
+		dev := o.device(t)
+		name := filepath.Base(path)
+		t.Run(name+" f32", func(t *testing.T) { compare(t, dev, m, want, op.KVF32, golden.F32) })
+		t.Run(name+" f16", func(t *testing.T) { compare(t, dev, m, want, op.KVF16, golden.F16) })
+	}
+	t.Logf("%d models compared, %d of architectures that are not built yet", run, unknown)
+	if run == 0 {
+		t.Errorf("no model with a golden file in %s could be compared", dir)
+	}
+}
+
+func compare(t *testing.T, dev op.Device, m *compute.Model, want *golden.Result, kv op.KVType, tol golden.Tolerance) {
+	var follow []int32
+	for _, s := range want.Greedy {
+		follow = append(follow, s.ID)
+	}
+	got, err := golden.EvalWith(context.Background(), dev, m, golden.Options{Prompt: want.Prompt, Greedy: len(follow), KV: kv, Follow: follow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := golden.Compare(got, want, tol)
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("worst logit off by %.2g of %g; %d greedy tokens compared, %d differ within the tolerance",
+		report.WorstLogit, tol.Logit, report.Steps, report.CloseCalls)
+}
+
+func TestGoldensRef(t *testing.T) { goldens(t, openers[0]) }
