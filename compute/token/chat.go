@@ -14,6 +14,7 @@ const (
 	tagResultEnd  = "</tool_response>"
 	roleUser      = "user"
 	roleAssistant = "assistant"
+	roleTool      = "tool"
 )
 
 // Segment is a part of a rendered conversation. Exactly one field is set.
@@ -55,7 +56,7 @@ func (p Profile) Render(c Chat) []Segment {
 			w.endTurn()
 			w.header()
 			if !c.Think && !p.NoThink {
-				w.emptyThink("")
+				w.emptyThink()
 			}
 			continue
 		}
@@ -68,7 +69,7 @@ func (p Profile) Render(c Chat) []Segment {
 			w.endTurn()
 		}
 	}
-	return w.segs
+	return w.done()
 }
 
 // Segments appends the ids of a rendered conversation to dst. A special token that the vocabulary
@@ -99,43 +100,4 @@ func (t *Tokenizer) Segments(dst []int32, segs []Segment) ([]int32, error) {
 		}
 	}
 	return dst, nil
-}
-
-// writer collects segments. Empty ones are left out.
-type writer struct {
-	segs []Segment
-}
-
-func (w *writer) special(tag string) { w.segs = append(w.segs, Segment{Special: tag}) }
-
-func (w *writer) text(s string) {
-	if s != "" {
-		w.segs = append(w.segs, Segment{Text: s})
-	}
-}
-
-func (w *writer) ids(ids []int32) {
-	if len(ids) > 0 {
-		w.segs = append(w.segs, Segment{IDs: ids})
-	}
-}
-
-// endTurn closes a turn.
-func (w *writer) endTurn() {
-	w.special(tagEnd)
-	w.text("\n")
-}
-
-// header opens an answer.
-func (w *writer) header() {
-	w.special(tagStart)
-	w.text("assistant\n")
-}
-
-// emptyThink writes a think block with nothing in it, and the text behind it.
-func (w *writer) emptyThink(after string) {
-	w.special(tagThink)
-	w.text("\n\n")
-	w.special(tagThinkEnd)
-	w.text("\n\n" + after)
 }
