@@ -1,0 +1,368 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"pooled/compute/op"
+	"pooled/compute/quant"
+	"pooled/shaders"
+)
+
+// shape says how a step's grid follows from the run.
+type shape uint8
+
+const (
+	byColumnY shape = iota // (x, columns, 1)
+	byColumnX              // (columns, 1, 1)
+	byMatVec               // (x, y, 1) with the plain kernel for one column, (x, y, columns/4) with the _cols kernel for more
+	byDirect               // attention of the columns with at most directMax positions
+	bySplit                // attention of the others
+	byCombine
+	byTopSlice // only when candidates are asked for
+	byTopMerge
+)
+
+const (
+	elementWG  = 128 // threads of the elementwise kernels
+	rmsNormWG  = 256
+	headNormWG = 64
+	attnWG     = 128
+	directMax  = 256 // positions up to which a column's attention is one workgroup per head
+	rowsPerWG  = 4   // of the matrix-vector kernels
+	foldX      = 32768
+	topSlice   = 2048 // logits per workgroup of topk_slice
+	maxSlices  = 1024
+)
+
+// record is a step before its pipeline and bind group exist.
+type record struct {
+	op, kernel, cols string // cols: the _cols form, or ""
+	consts           shaders.Consts
+	views            []view // without the trailing Params
+	params           []uint32
+	scratch          bool // the last view is the program's attention scratch
+	shape            shape
+	x, y             uint32
+	splits           int
+	tail             bool
+}
+
+// builder implements op.Builder. The first error is kept and ends the recording.
+type builder struct {
+	p       *program
+	recs    []record
+	touched map[*buffer]bool
+	scratch int64 // bytes
+	last    bool  // Logits was recorded
+	err     error
+}
+
+// Program starts a recording.
+func (d *Device) Program(name string) op.Builder {
+	return &builder{p: &program{dev: d, name: name, capacity: math.MaxInt32}, touched: make(map[*buffer]bool)}
+}
+
+func (b *builder) require(ok bool, name, format string, args ...any) bool {
+	if b.err == nil && !ok {
+		b.err = fmt.Errorf("%s: %w: %s", name, errArgument, fmt.Sprintf(format, args...))
+	}
+	return b.err == nil
+}
+
+// mine is what this package can make a program use.
+type mine interface {
+	*buffer | *weight | *kv | *rope
+	owner() (*Device, *atomic.Bool)
+}
+
+func (b *buffer) owner() (*Device, *atomic.Bool) { return b.dev, &b.gone }
+func (w *weight) owner() (*Device, *atomic.Bool) { return w.dev, &w.gone }
+func (c *kv) owner() (*Device, *atomic.Bool)     { return c.dev, &c.gone }
+func (r *rope) owner() (*Device, *atomic.Bool)   { return r.dev, &r.gone }
+
+// use is b's own form of a thing that the device made.
+func use[T mine](b *builder, name string, thing any) (m T, ok bool) {
+	if b.err != nil {
+		return m, false
+	}
+	m, ok = thing.(T)
+	if !ok {
+		b.err = fmt.Errorf("%s: %T: %w", name, thing, errForeign)
+		return m, false
+	}
+	dev, gone := m.owner()
+	switch {
+	case dev != b.p.dev:
+		b.err = fmt.Errorf("%s: %w", name, errForeign)
+	case gone.Load():
+		b.err = fmt.Errorf("%s: %w", name, errReleased)
+	default:
+		b.p.uses = append(b.p.uses, gone)
+	}
+	return m, b.err == nil
+}
+
+func (b *builder) buffers(name string, list ...op.Buffer) []*buffer {
+	out := make([]*buffer, len(list))
+	for i, x := range list {
+		out[i], _ = use[*buffer](b, name, x)
+	}
+	return out
+}
+
+// add records a step that writes to the buffer out (nil: to a cache).
+func (b *builder) add(r record, out *buffer, reads ...*buffer) {
+	if !b.require(!b.last, r.op, "recorded after Logits") {
+		return
+	}
+	if out != nil {
+		if !b.require(out != b.p.hidden, r.op, "writes buffer %s after Output", out.name) {
+			return
+		}
+		b.touched[out] = true
+	}
+	for _, x := range reads {
+		b.touched[x] = true
+	}
+	r.tail = b.p.hasTail
+	b.recs = append(b.recs, r)
+}
+
+func (b *buffer) view() view { return view{b.buf, 0, int64(b.width) * 4 * op.MaxCols} }
+
+// groups is the number of workgroups of wg threads for n values.
+func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
+
+// vector checks a weight of one row of f32.
+func (b *builder) vector(name string, w op.Weight, width int) (view, bool) {
+	m, ok := use[*weight](b, name, w)
+	if !ok {
+		return view{}, false
+	}
+	if m.spec.Type != quant.F32 {
+		b.err = fmt.Errorf("%s: weight %s of type %v as a vector: %w", name, m.spec.Name, m.spec.Type, op.ErrFormat)
+		return view{}, false
+	}
+	if !b.require(m.spec.Rows == 1 && m.spec.Cols == width, name, "weight %s is %d x %d, want 1 x %d",
+		m.spec.Name, m.spec.Rows, m.spec.Cols, width) {
+		return view{}, false
+	}
+	return m.pieces[0].arrays[0], true
+}
+
+// Embed gathers rows of the table; a table in pieces takes one dispatch each.
+func (b *builder) Embed(out op.Buffer, table op.Weight) {
+	o := b.buffers("Embed", out)[0]
+	t, ok := use[*weight](b, "Embed", table)
+	if !ok || !b.require(b.p.table == nil && b.p.in == nil, "Embed", "a program has one source") ||
+		!b.require(!b.p.hasTail, "Embed", "recorded after Tail") ||
+		!b.require(t.spec.Cols == o.width, "Embed", "rows of %d values into columns of %d", t.spec.Cols, o.width) {
+		return
+	}
+	b.p.table = t
+	n := t.spec.Cols
+	if t.spec.Type != quant.F32 {
+		n /= 4 // values to words
+	}
+	for _, p := range t.pieces {
+		b.add(record{op: "Embed", kernel: t.format.embed, shape: byColumnY, x: groups(n, elementWG),
+			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG},
+			views:  append(append([]view{}, p.arrays...), o.view()),
+			params: []uint32{uint32(p.rows), uint32(p.row0)}}, o)
+	}
+}
+
+// Input takes no dispatch: the values are written into the buffer before the pass starts.
+func (b *builder) Input(out op.Buffer) {
+	o, ok := use[*buffer](b, "Input", out)
+	if ok && b.require(b.p.table == nil && b.p.in == nil, "Input", "a program has one source") &&
+		b.require(!b.p.hasTail, "Input", "recorded after Tail") &&
+		b.require(!b.touched[o], "Input", "buffer %s is used before", o.name) {
+		b.p.in = o
+		b.touched[o] = true
+	}
+}
+
+// RMSNorm takes one workgroup per column.
+func (b *builder) RMSNorm(out, x op.Buffer, w op.Weight, eps float32) {
+	m := b.buffers("RMSNorm", out, x)
+	if b.err != nil || !b.require(m[0].width == m[1].width, "RMSNorm", "widths %d and %d", m[0].width, m[1].width) ||
+		!b.require(m[0] != m[1], "RMSNorm", "reads and writes buffer %s", m[0].name) {
+		return
+	}
+	v, ok := b.vector("RMSNorm", w, m[1].width)
+	if ok {
+		b.add(record{op: "RMSNorm", kernel: "rmsnorm", shape: byColumnX,
+			consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": rmsNormWG},
+			views:  []view{m[1].view(), v, m[0].view()}, params: []uint32{math.Float32bits(eps)}}, m[0], m[1])
+	}
+}
+
+// MatVec is out = w x.
+func (b *builder) MatVec(out op.Buffer, w op.Weight, x op.Buffer) { b.matVec("MatVec", out, w, x, 0) }
+
+// MatVecAdd is out += w x.
+func (b *builder) MatVecAdd(out op.Buffer, w op.Weight, x op.Buffer) {
+	b.matVec("MatVecAdd", out, w, x, 1)
+}
+
+func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, acc uint32) {
+	m := b.buffers(name, out, x)
+	t, ok := use[*weight](b, name, w)
+	if !ok || !b.require(t.spec.Rows == m[0].width && t.spec.Cols == m[1].width, name,
+		"weight %s is %d x %d, want %d x %d", t.spec.Name, t.spec.Rows, t.spec.Cols, m[0].width, m[1].width) ||
+		!b.require(m[0] != m[1], name, "reads and writes buffer %s", m[0].name) {
+		return
+	}
+	steps := t.spec.Cols // of the inner loop
+	if t.spec.Type != quant.F32 {
+		steps /= 4
+	}
+	wg := uint32(32) // the same for every number of columns, or bits would differ
+	for wg < 128 && int(wg)*2 <= steps {
+		wg *= 2
+	}
+	for _, p := range t.pieces {
+		n := groups(p.rows, rowsPerWG)
+		b.add(record{op: name, kernel: t.format.matVec, cols: t.format.matVecCols, shape: byMatVec,
+			x: min(n, foldX), y: groups(int(n), foldX),
+			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "ACC": acc},
+			views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
+			params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])
+	}
+}
+
+// NormRope takes one workgroup per head and column.
+func (b *builder) NormRope(x op.Buffer, w op.Weight, heads int, r op.Rope, eps float32) {
+	m := b.buffers("NormRope", x)[0]
+	t, ok := use[*rope](b, "NormRope", r)
+	if !ok || !b.require(heads > 0 && m.width%heads == 0, "NormRope", "%d heads of %d values", heads, m.width) ||
+		!b.require(t.nRot <= m.width/heads, "NormRope", "rotates %d values of heads of %d", t.nRot, m.width/heads) {
+		return
+	}
+	hd, norm := m.width/heads, uint32(0)
+	v := view{b.p.dev.shared.zero, 0, alignment}
+	if w != nil {
+		norm = 1
+		if v, ok = b.vector("NormRope", w, hd); !ok {
+			return
+		}
+	}
+	b.p.capacity = min(b.p.capacity, t.capacity)
+	b.add(record{op: "NormRope", kernel: "norm_rope", shape: byColumnY, x: uint32(heads),
+		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "NROT": uint32(t.nRot), "NORM": norm, "WG": headNormWG},
+		views:  []view{v, {t.buf, 0, int64(t.capacity) * int64(t.nRot) * 4}, m.view()},
+		params: []uint32{math.Float32bits(eps)}}, m)
+}
+
+// StoreKV writes keys and values in one dispatch.
+func (b *builder) StoreKV(cache op.KV, k, v op.Buffer) {
+	m := b.buffers("StoreKV", k, v)
+	c, ok := use[*kv](b, "StoreKV", cache)
+	if !ok || !b.require(m[0].width == c.width && m[1].width == c.width, "StoreKV",
+		"keys of %d and values of %d into rows of %d", m[0].width, m[1].width, c.width) {
+		return
+	}
+	n := c.width
+	if c.kind == op.KVF16 {
+		n /= 2
+	}
+	b.p.capacity = min(b.p.capacity, c.capacity)
+	b.add(record{op: "StoreKV", kernel: "kv_store_" + c.kind.String(), shape: byColumnY, x: groups(n, elementWG),
+		consts: shaders.Consts{"WIDTH": uint32(c.width), "WG": elementWG},
+		views:  []view{m[0].view(), m[1].view(), c.view(c.keys), c.view(c.values)}}, nil, m...)
+}
+
+// Attend records three dispatches of which a run launches the first, the last two, or all: see shape.
+func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
+	m := b.buffers("Attend", out, q)
+	c, ok := use[*kv](b, "Attend", cache)
+	if !ok || !b.require(heads > 0 && kvHeads > 0 && heads%kvHeads == 0 && c.width%kvHeads == 0, "Attend",
+		"%d heads, %d of the cache, rows of %d values", heads, kvHeads, c.width) {
+		return
+	}
+	hd := c.width / kvHeads
+	if !b.require(m[0].width == hd*heads && m[1].width == hd*heads, "Attend",
+		"widths %d and %d, want %d", m[0].width, m[1].width, hd*heads) ||
+		!b.require(m[0] != m[1], "Attend", "reads and writes buffer %s", m[0].name) ||
+		!b.require(hd%8 == 0 && hd <= 2*attnWG, "Attend", "heads of %d values; a multiple of 8 up to %d is supported", hd, 2*attnWG) {
+		return
+	}
+	splits := min(max(256/kvHeads, 16), 64)
+	b.p.capacity = min(b.p.capacity, c.capacity)
+	size := int64(op.MaxCols) * int64(heads) * int64(splits) * int64(hd+2) * 4
+	b.scratch = max(b.scratch, size)
+	consts := func(direct uint32) shaders.Consts {
+		return shaders.Consts{"HEADS": uint32(heads), "KVHEADS": uint32(kvHeads), "HD": uint32(hd), "SPLITS": uint32(splits),
+			"DIRECT": direct, "DIRECT_MAX": directMax, "WG": attnWG}
+	}
+	r := record{op: "Attend", kernel: "attn_decode_" + c.kind.String(), shape: byDirect, x: uint32(heads), splits: splits,
+		consts: consts(1), views: []view{m[1].view(), c.view(c.keys), c.view(c.values), m[0].view()},
+		params: []uint32{math.Float32bits(float32(1 / math.Sqrt(float64(hd))))}}
+	b.add(r, m[0], m[1])
+	r.shape, r.consts, r.scratch = bySplit, consts(0), true
+	r.views = []view{m[1].view(), c.view(c.keys), c.view(c.values), {size: size}}
+	b.add(r, nil, m[1])
+	b.add(record{op: "Attend", kernel: "attn_combine", shape: byCombine, x: uint32(heads), scratch: true,
+		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "SPLITS": uint32(splits), "DIRECT_MAX": directMax, "WG": attnWG},
+		views:  []view{{size: size}, m[0].view()}}, m[0])
+}
+
+// SiluMul is elementwise.
+func (b *builder) SiluMul(out, gate, up op.Buffer) {
+	m := b.buffers("SiluMul", out, gate, up)
+	if b.err != nil || !b.require(m[0].width == m[1].width && m[0].width == m[2].width, "SiluMul",
+		"widths %d, %d and %d", m[0].width, m[1].width, m[2].width) ||
+		!b.require(m[0] != m[1] && m[0] != m[2], "SiluMul", "reads and writes buffer %s", m[0].name) {
+		return
+	}
+	b.add(record{op: "SiluMul", kernel: "silu_mul", shape: byColumnY, x: groups(m[0].width, elementWG),
+		consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": elementWG},
+		views:  []view{m[1].view(), m[2].view(), m[0].view()}}, m[0], m[1:]...)
+}
+
+// Output takes no dispatch: the buffer is read after the pass, so nothing may write it later.
+func (b *builder) Output(x op.Buffer) {
+	m, ok := use[*buffer](b, "Output", x)
+	if ok && b.require(b.p.hidden == nil, "Output", "recorded twice") &&
+		b.require(!b.p.hasTail, "Output", "recorded after Tail") {
+		b.p.hidden = m
+	}
+}
+
+// Tail copies the head columns to the front.
+func (b *builder) Tail(out, x op.Buffer) {
+	m := b.buffers("Tail", out, x)
+	if b.err != nil || !b.require(!b.p.hasTail, "Tail", "recorded twice") ||
+		!b.require(m[0].width == m[1].width, "Tail", "widths %d and %d", m[0].width, m[1].width) ||
+		!b.require(m[0] != m[1], "Tail", "reads and writes buffer %s", m[0].name) {
+		return
+	}
+	b.p.hasTail = true
+	b.add(record{op: "Tail", kernel: "copy_cols", shape: byColumnY, x: groups(m[0].width, elementWG),
+		consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": elementWG},
+		views:  []view{m[1].view(), m[0].view()}}, m[0], m[1])
+}
+
+// Logits ends the recording. The two dispatches that reduce to candidates are added by Build.
+func (b *builder) Logits(x op.Buffer) {
+	m, ok := use[*buffer](b, "Logits", x)
+	if ok && b.require(!b.last, "Logits", "recorded twice") &&
+		b.require(groups(m.width, topSlice) <= maxSlices, "Logits", "%d values, at most %d supported", m.width, topSlice*maxSlices) {
+		b.p.logits, b.last = m, true
+	}
+}
+
+func (c *kv) view(b *wgpuBuffer) view { return view{b, 0, c.bytes / 2} }
+
+// paramBytes lays params out as a uniform of at least 16 bytes.
+func paramBytes(params []uint32) []byte {
+	b := make([]byte, align(max(int64(len(params))*4, 16), 16))
+	for i, v := range params {
+		binary.LittleEndian.PutUint32(b[4*i:], v)
+	}
+	return b
+}

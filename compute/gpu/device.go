@@ -1,0 +1,207 @@
+package gpu
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"pooled/compute/op"
+)
+
+// Device implements op.Device on one GPU. Its methods may be called from any goroutine; they hand their work to the
+// device goroutine and wait for it.
+type Device struct {
+	jobs    chan *job
+	quit    chan struct{} // closed by Close
+	stopped chan struct{} // closed when the goroutine has freed everything
+	closing sync.Once
+
+	info op.Info
+	used atomic.Int64
+
+	launches, submits, readbacks, uploads, bytesDown, bytesUp atomic.Int64
+
+	// The rest belongs to the device goroutine.
+	instance *wgpu.Instance
+	adapter  *wgpu.Adapter
+	dev      *wgpu.Device
+	queue    *wgpu.Queue
+	sh       *shim
+	limits   wgpu.Limits
+	shared   shared
+	live     map[owned]struct{} // everything that Close must free
+	loss     error              // set once the device is lost
+}
+
+// owned is memory or a program of a device. release runs on the device goroutine.
+type owned interface{ release(d *Device) }
+
+// Stats counts what the device did since it was opened.
+type Stats struct {
+	Launches  int64 // dispatches
+	Submits   int64 // command buffers
+	Readbacks int64 // mapped results
+	Uploads   int64 // writes to buffers
+	BytesDown int64 // read back
+	BytesUp   int64 // uploaded
+}
+
+// Stats returns the counts so far.
+func (d *Device) Stats() Stats {
+	return Stats{d.launches.Load(), d.submits.Load(), d.readbacks.Load(), d.uploads.Load(), d.bytesDown.Load(), d.bytesUp.Load()}
+}
+
+// Info describes the device.
+func (d *Device) Info() op.Info { return d.info }
+
+// Used is the device memory held by buffers now, in bytes.
+func (d *Device) Used() int64 { return d.used.Load() }
+
+// job is one piece of work for the device goroutine. A job is reused by its owner, one use at a time.
+type job struct {
+	fn   func() error
+	err  error
+	done chan struct{} // one signal per use
+}
+
+func newJob(fn func() error) *job { return &job{fn: fn, done: make(chan struct{}, 1)} }
+
+func newDevice() *Device {
+	return &Device{
+		jobs: make(chan *job), quit: make(chan struct{}), stopped: make(chan struct{}),
+		live: make(map[owned]struct{}),
+	}
+}
+
+// serve is the device goroutine: the only one that touches the binding (T16). It is locked to its thread because some
+// drivers keep state per thread. It ends when Close was called, after freeing everything.
+func (d *Device) serve() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(d.stopped)
+	for {
+		select {
+		case j := <-d.jobs:
+			j.err = d.attempt(j.fn)
+			j.done <- struct{}{}
+		case <-d.quit:
+			d.freeAll()
+			return
+		}
+	}
+}
+
+// attempt runs fn unless the device is lost, and notices a loss during it.
+func (d *Device) attempt(fn func() error) error {
+	if d.loss != nil {
+		return d.loss
+	}
+	err := fn()
+	if d.sh != nil && d.sh.lost() {
+		d.loss = d.sh.err("device")
+		return d.loss
+	}
+	return err
+}
+
+// run hands j to the device goroutine and waits for it.
+func (d *Device) run(j *job) error {
+	select {
+	case d.jobs <- j:
+		<-j.done
+		return j.err
+	case <-d.quit:
+		return ErrClosed
+	}
+}
+
+func (d *Device) do(fn func() error) error { return d.run(newJob(fn)) }
+
+// Close frees everything the device ever returned and waits until that is done. Later calls return nil.
+func (d *Device) Close() error {
+	d.closing.Do(func() { close(d.quit) })
+	<-d.stopped
+	return nil
+}
+
+// freeAll releases in the reverse order of acquire. After a loss the library's objects are still released.
+func (d *Device) freeAll() {
+	for o := range d.live {
+		if p, ok := o.(*program); ok { // programs first: they refer to memory
+			p.release(d)
+			delete(d.live, o)
+		}
+	}
+	for o := range d.live {
+		o.release(d)
+		delete(d.live, o)
+	}
+	d.shared.release(d)
+	if d.dev != nil {
+		d.sh.poll()
+		d.queue.Release()
+		d.dev.Release()
+		d.sh.free()
+	}
+	if d.adapter != nil {
+		d.adapter.Release()
+	}
+	if d.instance != nil {
+		d.instance.Release()
+	}
+}
+
+// drop releases one thing on the device goroutine; after Close that has happened already.
+func (d *Device) drop(o owned) {
+	d.do(func() error {
+		if _, ok := d.live[o]; ok {
+			delete(d.live, o)
+			o.release(d)
+		}
+		return nil
+	})
+}
+
+// createBuffer makes a buffer of size bytes, rounded up to a multiple of 4. Any complaint of the library is an error,
+// whichever way it arrives.
+func (d *Device) createBuffer(label string, size int64, usage wgpu.BufferUsage) (*wgpu.Buffer, error) {
+	size = (size + 3) &^ 3
+	if size <= 0 || size > d.info.MaxBuffer {
+		return nil, fmt.Errorf("buffer %s of %d bytes, 4 to %d allowed: %w", label, size, d.info.MaxBuffer, op.ErrMemory)
+	}
+	b, err := d.dev.CreateBuffer(&wgpu.BufferDescriptor{Label: label, Size: uint64(size), Usage: usage})
+	if err != nil {
+		if outOfMemory(err.Error()) {
+			return nil, fmt.Errorf("buffer %s of %d bytes: %w: %v", label, size, op.ErrMemory, err)
+		}
+		return nil, fmt.Errorf("buffer %s of %d bytes: %w", label, size, err)
+	}
+	if err := d.sh.err("buffer " + label); err != nil {
+		b.Release()
+		return nil, err
+	}
+	d.used.Add(size)
+	return b, nil
+}
+
+func (d *Device) freeBuffer(b *wgpu.Buffer) {
+	if b == nil {
+		return
+	}
+	d.used.Add(-int64(b.GetSize()))
+	b.Destroy()
+	b.Release()
+}
+
+// upload writes data to the buffer through the library's staging memory.
+func (d *Device) upload(b *wgpu.Buffer, offset int64, data []byte) error {
+	if err := d.sh.write(b, uint64(offset), data); err != nil {
+		return err
+	}
+	d.uploads.Add(1)
+	d.bytesUp.Add(int64(len(data)))
+	return nil
+}

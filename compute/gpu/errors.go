@@ -1,0 +1,21 @@
+package gpu
+
+import (
+	"errors"
+	"strings"
+)
+
+// ErrClosed: the device was closed by its owner.
+var ErrClosed = errors.New("the GPU device is closed")
+
+var (
+	errArgument = errors.New("wrong argument")
+	errForeign  = errors.New("memory of another device")
+	errReleased = errors.New("memory that was released")
+)
+
+// outOfMemory recognizes wgpu's text for a refused allocation: some of its calls report it as a validation error (T11).
+func outOfMemory(text string) bool {
+	return strings.Contains(text, "Not enough memory") || strings.Contains(text, "out of memory") ||
+		strings.Contains(text, "OutOfMemory")
+}

@@ -1,0 +1,158 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"pooled/compute/op"
+)
+
+// Options say how to open the device.
+type Options struct {
+	// DefaultLimits asks for WebGPU's default limits instead of what the adapter grants (a test mode, spec engine.md 5.8).
+	DefaultLimits bool
+	// Log receives what the graphics library says: a level ("error", "warn", "info") and a line. It is called on the
+	// thread that talks to the GPU, must return at once and must not call the device. Nil drops the lines.
+	Log func(level, text string)
+	// Verbose passes informational lines too, not only warnings and errors.
+	Verbose bool
+}
+
+const (
+	maxBuffer = 1 << 30 // bytes; bigger single buffers are refused by some drivers (T11)
+	noLimit   = 1 << 40 // a buffer size no device has; clamps the "undefined" sentinel (T2)
+	alignment = 256     // bytes; every binding offset of ours, whatever the adapter allows
+)
+
+// Open opens the best adapter of this platform's graphics API: Vulkan on Linux, Metal on macOS, Direct3D 12 on
+// Windows; discrete before integrated before software. It fails with op.ErrNoAdapter, quoting the driver's last lines.
+// The returned device is a *Device; it owns one goroutine, which Close ends and waits for.
+func Open(ctx context.Context, o Options) (op.Device, error) {
+	d, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, o Options) (*Device, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("gpu: open: %w", err)
+	}
+	d := newDevice()
+	go d.serve() // Close, or the failure below, ends it and waits
+	err := d.do(func() error { return d.acquire(o) })
+	if err != nil {
+		d.Close()
+		return nil, fmt.Errorf("gpu: open: %w", err)
+	}
+	return d, nil
+}
+
+// backend is the one graphics API tried on this platform.
+func backend() (wgpu.InstanceBackend, string) {
+	switch runtime.GOOS {
+	case "darwin", "ios":
+		return wgpu.InstanceBackendMetal, "Metal"
+	case "windows":
+		return wgpu.InstanceBackendDX12, "D3D12"
+	}
+	return wgpu.InstanceBackendVulkan, "Vulkan"
+}
+
+// acquire makes instance, adapter, device and queue, and what every program shares. On failure the caller closes d,
+// which frees what was made.
+func (d *Device) acquire(o Options) error {
+	library.install(o.Log, o.Verbose)
+	which, name := backend()
+	d.instance = wgpu.CreateInstance(&wgpu.InstanceDescriptor{Backends: which})
+	adapter, info := d.pick(which)
+	if adapter == nil {
+		return fmt.Errorf("%w: %s", op.ErrNoAdapter, said("no "+name+" driver answered"))
+	}
+	d.adapter = adapter
+	limits := wantLimits(adapter.GetLimits().Limits, o.DefaultLimits)
+	dev, sh, err := requestDevice(adapter, limits)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %s", op.ErrNoAdapter, adapterName(info), said(err.Error()))
+	}
+	d.dev, d.sh = dev, sh
+	d.queue = dev.GetQueue()
+	sh.useQueue(d.queue)
+	d.limits = dev.GetLimits().Limits
+	d.info = op.Info{
+		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU,
+		MaxBuffer:     int64(min(d.limits.MaxBufferSize, maxBuffer)),
+		MaxBinding:    int64(min(d.limits.MaxStorageBufferBindingSize, d.limits.MaxBufferSize, maxBuffer)),
+		DefaultLimits: o.DefaultLimits,
+	}
+	return d.common()
+}
+
+// said is the library's last lines, or the given text when it said nothing.
+func said(otherwise string) string {
+	if t := library.tail(); t != "" {
+		return otherwise + ": " + t
+	}
+	return otherwise
+}
+
+// pick returns the best adapter and releases the others; nil when there is none.
+func (d *Device) pick(which wgpu.InstanceBackend) (*wgpu.Adapter, wgpu.AdapterInfo) {
+	rank := func(t wgpu.AdapterType) int {
+		switch t {
+		case wgpu.AdapterTypeDiscreteGPU:
+			return 3
+		case wgpu.AdapterTypeIntegratedGPU:
+			return 2
+		case wgpu.AdapterTypeCPU:
+			return 0
+		}
+		return 1
+	}
+	var best *wgpu.Adapter
+	var info wgpu.AdapterInfo
+	for _, a := range d.instance.EnumerateAdapters(&wgpu.InstanceEnumerateAdapterOptons{Backends: which}) {
+		i := a.GetInfo()
+		if best != nil && rank(i.AdapterType) <= rank(info.AdapterType) {
+			a.Release()
+			continue
+		}
+		if best != nil {
+			best.Release()
+		}
+		best, info = a, i
+	}
+	return best, info
+}
+
+// adapterName is what a person calls the adapter. On NVIDIA the name field holds a number and the description the name.
+func adapterName(i wgpu.AdapterInfo) string {
+	name := strings.TrimSpace(i.Name)
+	if name == "" || strings.HasPrefix(name, "0x") {
+		name = strings.TrimSpace(i.DriverDescription)
+	}
+	if name == "" {
+		name = "unnamed GPU"
+	}
+	return name
+}
+
+// wantLimits starts from the default limits and raises the ones that a kernel or a weight can use (style.md 2.6).
+func wantLimits(has wgpu.Limits, defaults bool) wgpu.Limits {
+	l := wgpu.DefaultLimits()
+	l.MaxPushConstantSize = 0 // the adapter's value is not initialized (T1)
+	if defaults {
+		return l
+	}
+	l.MaxStorageBufferBindingSize = min(has.MaxStorageBufferBindingSize, noLimit)
+	l.MaxBufferSize = min(has.MaxBufferSize, noLimit) // T2
+	l.MaxComputeWorkgroupStorageSize = has.MaxComputeWorkgroupStorageSize
+	l.MaxComputeInvocationsPerWorkgroup = has.MaxComputeInvocationsPerWorkgroup
+	l.MaxComputeWorkgroupSizeX = has.MaxComputeWorkgroupSizeX
+	return l
+}

@@ -1,0 +1,413 @@
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"pooled/compute/op"
+	"pooled/shaders"
+)
+
+type wgpuBuffer = wgpu.Buffer
+
+// program implements op.Program: pipelines and bind groups are made by Build; Run fills a list of dispatches and hands
+// it to C in one call.
+type program struct {
+	dev      *Device
+	name     string
+	uses     []*atomic.Bool // set when memory that the program uses was released
+	table    *weight        // of Embed, or nil
+	in       *buffer        // of Input, or nil
+	hidden   *buffer        // of Output, or nil
+	logits   *buffer        // of Logits, or nil
+	hasTail  bool
+	capacity int // positions that all caches and tables have
+	gone     atomic.Bool
+
+	planned []planned
+	params  *wgpu.Buffer
+	scratch *wgpu.Buffer // partial results of attention
+	cand    *wgpu.Buffer // of topk_slice
+	bad     *wgpu.Buffer
+	top     *wgpu.Buffer // of topk_merge
+
+	turn    sync.Mutex // one run at a time
+	job     *job
+	run     run
+	steps   []step // reused by every run
+	copies  []span
+	inBytes []byte
+}
+
+// run is what the present Run was asked for.
+type run struct {
+	frame     op.Frame
+	in        []float32
+	out       *op.Out
+	heads     int // head columns
+	k         int
+	wantTop   bool
+	wantAll   bool
+	hiddenLen int64 // bytes
+	logitsLen int64
+	topLen    int64
+}
+
+// planned is a step ready to be launched.
+type planned struct {
+	one, cols *wgpu.ComputePipeline // cols: nil when the kernel has one form
+	group     *wgpu.BindGroup
+	shape     shape
+	x, y      uint32
+	splits    int
+	tail      bool
+}
+
+// Build makes pipelines, bind groups and scratch memory, or returns the first error of the recording.
+func (b *builder) Build() (op.Program, error) {
+	b.require(len(b.recs) > 0 || b.p.in != nil, "Build", "nothing was recorded")
+	if b.err != nil {
+		return nil, fmt.Errorf("gpu: program %s: %w", b.p.name, b.err)
+	}
+	p := b.p
+	p.job = newJob(p.exec)
+	err := p.dev.do(func() error {
+		if err := p.prepare(b); err != nil {
+			p.release(p.dev)
+			return err
+		}
+		p.dev.live[p] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gpu: program %s: %w", p.name, err)
+	}
+	return p, nil
+}
+
+// prepare runs on the device goroutine.
+func (p *program) prepare(b *builder) (err error) {
+	d := p.dev
+	if b.scratch > 0 {
+		if p.scratch, err = d.createBuffer("attention", b.scratch, storage); err != nil {
+			return err
+		}
+	}
+	if p.logits != nil {
+		if err := p.prepareTop(b); err != nil {
+			return err
+		}
+	}
+	p.params, err = d.createBuffer("params", max(int64(len(b.recs)), 1)*alignment, wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst)
+	if err != nil {
+		return err
+	}
+	all := make([]byte, len(b.recs)*alignment)
+	for i, r := range b.recs {
+		copy(all[i*alignment:], paramBytes(r.params))
+	}
+	if len(all) > 0 {
+		if err := d.upload(p.params, 0, all); err != nil {
+			return err
+		}
+	}
+	for i := range b.recs {
+		if err := p.plan(&b.recs[i], int64(i)*alignment); err != nil {
+			return err
+		}
+	}
+	p.steps, p.copies = make([]step, 0, len(p.planned)), make([]span, 0, 3)
+	if p.in != nil {
+		p.inBytes = make([]byte, p.in.width*4*op.MaxCols)
+	}
+	return nil
+}
+
+// prepareTop makes the candidate buffers and records the two reducing steps.
+func (p *program) prepareTop(b *builder) (err error) {
+	d, slices := p.dev, int64(groups(p.logits.width, topSlice))
+	if p.cand, err = d.createBuffer("candidates", op.MaxCols*slices*op.MaxTopK*8, storage); err != nil {
+		return err
+	}
+	if p.bad, err = d.createBuffer("not finite", op.MaxCols*slices*4, storage); err != nil {
+		return err
+	}
+	if p.top, err = d.createBuffer("top", op.MaxCols*(2+2*op.MaxTopK)*4, storage); err != nil {
+		return err
+	}
+	b.recs = append(b.recs,
+		record{op: "Logits", kernel: "topk_slice", shape: byTopSlice, x: uint32(slices), tail: p.hasTail,
+			consts: shaders.Consts{"WIDTH": uint32(p.logits.width), "SLICES": uint32(slices)},
+			views:  []view{p.logits.view(), whole(p.cand), whole(p.bad)}},
+		record{op: "Logits", kernel: "topk_merge", shape: byTopMerge, tail: p.hasTail,
+			consts: shaders.Consts{"SLICES": uint32(slices)},
+			views:  []view{whole(p.cand), whole(p.bad), whole(p.top)}})
+	return nil
+}
+
+// plan turns a record into a launchable step.
+func (p *program) plan(r *record, paramOff int64) error {
+	d := p.dev
+	if r.x > 65535 || r.y > 65535 {
+		return fmt.Errorf("%s: %d x %d workgroups", r.op, r.x, r.y)
+	}
+	k, ok := shaders.Lookup(r.kernel)
+	if !ok {
+		return fmt.Errorf("%w: %s", op.ErrKernel, r.kernel)
+	}
+	views := r.views
+	if r.scratch {
+		for i := range views {
+			if views[i].buf == nil {
+				views[i].buf = p.scratch
+			}
+		}
+	}
+	if k.Bindings[len(k.Bindings)-1] == 'u' {
+		views = append(views, view{p.params, paramOff, int64(len(paramBytes(r.params)))})
+	}
+	s := planned{shape: r.shape, x: r.x, y: max(r.y, 1), splits: r.splits, tail: r.tail}
+	var err error
+	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
+		return err
+	}
+	if r.cols != "" {
+		if s.cols, err = d.pipeline(r.cols, r.consts); err != nil {
+			return err
+		}
+	}
+	if s.group, err = d.bindGroup(r.kernel, k.Bindings, views); err != nil {
+		return err
+	}
+	p.planned = append(p.planned, s)
+	return nil
+}
+
+// Close frees the program's own memory; weights, buffers and caches stay.
+func (p *program) Close() { p.dev.drop(p) }
+
+func (p *program) release(d *Device) {
+	p.gone.Store(true)
+	for _, s := range p.planned {
+		s.group.Release()
+	}
+	p.planned = nil
+	for _, b := range []**wgpu.Buffer{&p.top, &p.bad, &p.cand, &p.scratch, &p.params} {
+		d.freeBuffer(*b)
+		*b = nil
+	}
+}
+
+// Run executes the program: one submit, one wait. It allocates nothing.
+func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if err := p.prepareRun(ctx, f, in, out); err != nil {
+		return fmt.Errorf("gpu: run %s: %w", p.name, err)
+	}
+	err := p.dev.run(p.job)
+	p.run = run{}
+	if err != nil {
+		return fmt.Errorf("gpu: run %s: position %d: %w", p.name, f.Pos, err)
+	}
+	return nil
+}
+
+func (p *program) prepareRun(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.gone.Load() {
+		return errReleased
+	}
+	for _, gone := range p.uses {
+		if gone.Load() {
+			return errReleased
+		}
+	}
+	if err := p.check(f, in, out); err != nil {
+		return err
+	}
+	r := run{frame: f, in: in, out: out, heads: f.N - f.HeadFrom}
+	if out != nil {
+		r.hiddenLen = int64(len(out.Hidden)) * 4
+		r.logitsLen = int64(len(out.Logits)) * 4
+		if r.k = out.K; r.heads > 0 {
+			r.topLen = int64(r.heads) * int64(topWords(r.k)) * 4
+		}
+	}
+	p.run = r
+	return nil
+}
+
+// topWords is the number of words of a column's candidates; 0 for none.
+func topWords(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return 2 + 2*k
+}
+
+// exec is a run on the device goroutine.
+func (p *program) exec() error {
+	d, r := p.dev, &p.run
+	at, err := d.nextFrame(r.frame, r.heads, r.k)
+	if err != nil {
+		return err
+	}
+	if p.in != nil {
+		n := putFloats(p.inBytes, r.in)
+		if err := d.upload(p.in.buf, 0, p.inBytes[:n]); err != nil {
+			return err
+		}
+	}
+	p.launch(at)
+	total := r.hiddenLen + r.logitsLen + r.topLen
+	var staging *wgpu.Buffer
+	if total > 0 {
+		if staging, err = d.readback(total); err != nil {
+			return err
+		}
+	}
+	p.copies = p.copies[:0]
+	if r.hiddenLen > 0 {
+		p.copies = append(p.copies, makeSpan(p.hidden.buf, 0, 0, uint64(r.hiddenLen)))
+	}
+	if r.logitsLen > 0 {
+		p.copies = append(p.copies, makeSpan(p.logits.buf, 0, uint64(r.hiddenLen), uint64(r.logitsLen)))
+	}
+	if r.topLen > 0 {
+		p.copies = append(p.copies, makeSpan(p.top, 0, uint64(r.hiddenLen+r.logitsLen), uint64(r.topLen)))
+	}
+	if err := d.sh.submit(d.shared.frameGroup, p.steps, staging, p.copies); err != nil {
+		return err
+	}
+	d.launches.Add(int64(len(p.steps)))
+	d.submits.Add(1)
+	if total == 0 {
+		d.sh.wait()
+		return d.sh.err("wait")
+	}
+	data, err := d.sh.mapped(staging, int(total))
+	if err != nil {
+		return err
+	}
+	d.readbacks.Add(1)
+	d.bytesDown.Add(total)
+	err = r.take(data)
+	d.sh.unmap(staging)
+	return err
+}
+
+// launch fills p.steps for this run.
+func (p *program) launch(at uint32) {
+	r := &p.run
+	p.steps = p.steps[:0]
+	for i := range p.planned {
+		s := &p.planned[i]
+		n, pos, frame := r.frame.N, r.frame.Pos, at
+		if s.tail {
+			n, pos, frame = r.heads, pos+r.frame.HeadFrom, at+frameRecord
+		}
+		if n == 0 {
+			continue
+		}
+		x, y, z := s.x, s.y, uint32(1)
+		pipe := s.one
+		switch s.shape {
+		case byColumnY:
+			y = uint32(n)
+		case byColumnX:
+			x = uint32(n)
+		case byMatVec:
+			if n > 1 {
+				pipe, z = s.cols, groups(n, 4)
+			}
+		case byDirect:
+			if y = uint32(n); pos+1 > directMax {
+				continue
+			}
+		case bySplit, byCombine:
+			if y = uint32(n); pos+n <= directMax {
+				continue
+			}
+			if s.shape == bySplit {
+				z = mostSplits(pos, n, s.splits)
+			}
+		case byTopSlice, byTopMerge:
+			if r.k == 0 {
+				continue
+			}
+			if y = uint32(n); s.shape == byTopMerge {
+				x, y = uint32(n), 1
+			}
+		}
+		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
+	}
+}
+
+// mostSplits is the largest number of splits of the n columns from pos on; splits.wgsl cuts them in the same way.
+func mostSplits(pos, n, splits int) uint32 {
+	most := 0
+	for c := range n {
+		if count := pos + c + 1; count > directMax {
+			length := ((count+splits-1)/splits + 63) / 64 * 64
+			most = max(most, (count+length-1)/length)
+		}
+	}
+	return uint32(most)
+}
+
+// take copies the readback to the caller's slices and looks for values that are not finite.
+func (r *run) take(data []byte) error {
+	finite := getFloats(r.out.Hidden, data[:r.hiddenLen])
+	data = data[r.hiddenLen:]
+	finite = getFloats(r.out.Logits, data[:r.logitsLen]) && finite
+	data = data[r.logitsLen:]
+	if r.topLen > 0 {
+		words := topWords(r.k)
+		for c := range r.heads {
+			col := data[4*words*c : 4*words*(c+1)]
+			if binary.LittleEndian.Uint32(col) != 0 {
+				finite = false
+			}
+			top := r.out.Top[c][:r.k]
+			for i := range top {
+				top[i] = op.Candidate{
+					ID:    int32(binary.LittleEndian.Uint32(col[8+8*i:])),
+					Logit: math.Float32frombits(binary.LittleEndian.Uint32(col[12+8*i:])),
+				}
+			}
+			r.out.Top[c] = top
+		}
+	}
+	if !finite {
+		return op.ErrNotFinite
+	}
+	return nil
+}
+
+// putFloats encodes src and returns the number of bytes.
+func putFloats(dst []byte, src []float32) int {
+	for i, v := range src {
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
+	return 4 * len(src)
+}
+
+// getFloats decodes src into dst and reports whether all values are finite.
+func getFloats(dst []float32, src []byte) bool {
+	finite := true
+	for i := range dst {
+		b := binary.LittleEndian.Uint32(src[4*i:])
+		dst[i] = math.Float32frombits(b)
+		finite = finite && b&0x7f800000 != 0x7f800000
+	}
+	return finite
+}

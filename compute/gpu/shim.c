@@ -1,0 +1,229 @@
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// --- wgpu-native, as declared by the header that ships with the binding (v0.23.0) ---
+
+typedef struct chained { const struct chained *next; uint32_t type; } chained;
+typedef struct required_limits { const chained *next; pl_limits limits; } required_limits;
+typedef struct native_limits { uint32_t push_constants, non_sampler_bindings; } native_limits;
+typedef struct required_extras { chained chain; native_limits limits; } required_extras;
+typedef struct queue_descriptor { const chained *next; const char *label; } queue_descriptor;
+typedef void (*lost_callback)(uint32_t reason, const char *message, void *user);
+typedef void (*error_callback)(uint32_t type, const char *message, void *user);
+typedef void (*map_callback)(uint32_t status, void *user);
+typedef void (*device_callback)(uint32_t status, void *device, const char *message, void *user);
+typedef void (*log_callback)(uint32_t level, const char *message, void *user);
+typedef struct uncaptured_info { const chained *next; error_callback callback; void *user; } uncaptured_info;
+typedef struct device_descriptor {
+	const chained *next;
+	const char *label;
+	size_t feature_count;
+	const uint32_t *features;
+	const required_limits *limits;
+	queue_descriptor queue;
+	lost_callback lost;
+	void *lost_user;
+	uncaptured_info uncaptured;
+} device_descriptor;
+
+enum { extras_type = 0x00030002, map_read = 1, filter_validation = 0, filter_memory = 1 };
+enum { error_none = 0, error_memory = 2, error_lost = 5 };
+
+extern void wgpuAdapterRequestDevice(void *, const device_descriptor *, device_callback, void *);
+extern void wgpuDeviceDestroy(void *);
+extern uint32_t wgpuDevicePoll(void *, uint32_t wait, const void *index);
+extern void wgpuDevicePushErrorScope(void *, uint32_t filter);
+extern void wgpuDevicePopErrorScope(void *, error_callback, void *);
+extern void *wgpuDeviceCreateCommandEncoder(void *, const void *);
+extern void *wgpuCommandEncoderBeginComputePass(void *, const void *);
+extern void wgpuCommandEncoderCopyBufferToBuffer(void *, void *, uint64_t, void *, uint64_t, uint64_t);
+extern void *wgpuCommandEncoderFinish(void *, const void *);
+extern void wgpuCommandEncoderRelease(void *);
+extern void wgpuComputePassEncoderSetPipeline(void *, void *);
+extern void wgpuComputePassEncoderSetBindGroup(void *, uint32_t, void *, size_t, const uint32_t *);
+extern void wgpuComputePassEncoderDispatchWorkgroups(void *, uint32_t, uint32_t, uint32_t);
+extern void wgpuComputePassEncoderEnd(void *);
+extern void wgpuComputePassEncoderRelease(void *);
+extern void wgpuCommandBufferRelease(void *);
+extern uint64_t wgpuQueueSubmitForIndex(void *, size_t, void *const *);
+extern void wgpuQueueWriteBuffer(void *, void *, uint64_t, const void *, size_t);
+extern void wgpuBufferMapAsync(void *, uint32_t mode, size_t, size_t, map_callback, void *);
+extern const void *wgpuBufferGetConstMappedRange(void *, size_t, size_t);
+extern void wgpuBufferUnmap(void *);
+extern uint64_t wgpuBufferGetSize(void *);
+extern void wgpuSetLogCallback(log_callback, void *);
+extern void wgpuSetLogLevel(uint32_t);
+
+// --- callbacks ---
+
+static void keep(char *dst, const char *message) {
+	strncpy(dst, message ? message : "", PL_TEXT - 1);
+	dst[PL_TEXT - 1] = 0;
+}
+
+static void on_lost(uint32_t reason, const char *message, void *user) {
+	pl_state *s = user;
+	(void)reason;
+	s->lost = 1;
+	keep(s->lost_text, message);
+}
+
+static void on_error(uint32_t type, const char *message, void *user) {
+	pl_state *s = user;
+	if (type == error_none) {
+		return;
+	}
+	if (!s->failed) {
+		keep(s->error_text, message);
+	}
+	s->failed = 1;
+	if (type == error_memory) {
+		s->memory = 1;
+	}
+	if (type == error_lost) {
+		s->lost = 1;
+		keep(s->lost_text, message);
+	}
+}
+
+static void on_map(uint32_t status, void *user) { ((pl_state *)user)->map_status = (int)status; }
+
+typedef struct request { pl_state *state; void *device; } request;
+
+static void on_device(uint32_t status, void *device, const char *message, void *user) {
+	request *r = user;
+	if (status == 0) {
+		r->device = device;
+		return;
+	}
+	r->state->failed = 1;
+	keep(r->state->error_text, message);
+}
+
+extern void pooledGPULog(uint32_t level, char *message);
+
+static void on_log(uint32_t level, const char *message, void *user) {
+	(void)user;
+	pooledGPULog(level, (char *)message);
+}
+
+// --- calls ---
+
+pl_state *pl_state_new(void) { return calloc(1, sizeof(pl_state)); }
+void pl_state_free(pl_state *s) { free(s); }
+void pl_clear(pl_state *s) { s->failed = s->memory = 0; }
+
+void pl_log_install(int level) {
+	wgpuSetLogCallback(on_log, NULL);
+	wgpuSetLogLevel((uint32_t)level);
+}
+
+void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, const char *label) {
+	required_extras extras = {{NULL, extras_type}, {0, 0}};
+	required_limits required = {&extras.chain, *limits};
+	device_descriptor d;
+	request r = {s, NULL};
+
+	memset(&d, 0, sizeof d);
+	d.label = label;
+	d.limits = &required;
+	d.lost = on_lost;
+	d.lost_user = s;
+	d.uncaptured.callback = on_error;
+	d.uncaptured.user = s;
+	wgpuAdapterRequestDevice(adapter, &d, on_device, &r);
+	return r.device;
+}
+
+void pl_device_destroy(void *device) { wgpuDeviceDestroy(device); }
+
+int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offset, const void *data, size_t size) {
+	wgpuDevicePushErrorScope(device, filter_validation);
+	wgpuQueueWriteBuffer(queue, buffer, offset, data, size);
+	wgpuDevicePopErrorScope(device, on_error, s);
+	return s->failed;
+}
+
+void pl_flush(void *device, void *queue) {
+	wgpuQueueSubmitForIndex(queue, 0, NULL);
+	wgpuDevicePoll(device, 1, NULL);
+}
+
+void pl_poll(void *device, int wait) { wgpuDevicePoll(device, (uint32_t)wait, NULL); }
+
+uint64_t pl_buffer_size(void *buffer) { return wgpuBufferGetSize(buffer); }
+
+static void encode(void *encoder, void *frame_group, const pl_step *steps, size_t n_steps) {
+	void *pass = wgpuCommandEncoderBeginComputePass(encoder, NULL);
+	void *pipeline = NULL;
+	uint32_t frame = 0;
+	size_t i;
+
+	for (i = 0; i < n_steps; i++) {
+		const pl_step *st = &steps[i];
+		if (st->pipeline != pipeline) {
+			pipeline = st->pipeline;
+			wgpuComputePassEncoderSetPipeline(pass, pipeline);
+		}
+		if (i == 0 || st->frame != frame) {
+			frame = st->frame;
+			wgpuComputePassEncoderSetBindGroup(pass, 0, frame_group, 1, &frame);
+		}
+		wgpuComputePassEncoderSetBindGroup(pass, 1, st->group, 0, NULL);
+		wgpuComputePassEncoderDispatchWorkgroups(pass, st->x, st->y, st->z);
+	}
+	wgpuComputePassEncoderEnd(pass);
+	wgpuComputePassEncoderRelease(pass);
+}
+
+// pl_submit encodes one pass and submits it. Nothing is submitted after an error: a bad submit ends the process (T6).
+int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
+	void *staging, const pl_copy *copies, size_t n_copies) {
+	void *encoder, *commands;
+	size_t i;
+
+	wgpuDevicePushErrorScope(device, filter_memory);
+	wgpuDevicePushErrorScope(device, filter_validation);
+	encoder = wgpuDeviceCreateCommandEncoder(device, NULL);
+	if (n_steps > 0) {
+		encode(encoder, frame_group, steps, n_steps);
+	}
+	for (i = 0; i < n_copies; i++) {
+		const pl_copy *c = &copies[i];
+		wgpuCommandEncoderCopyBufferToBuffer(encoder, c->src, c->src_off, staging, c->dst_off, c->size);
+	}
+	commands = wgpuCommandEncoderFinish(encoder, NULL);
+	wgpuDevicePopErrorScope(device, on_error, s);
+	wgpuDevicePopErrorScope(device, on_error, s);
+	wgpuCommandEncoderRelease(encoder);
+	if (s->failed || s->lost || commands == NULL) {
+		if (commands != NULL) {
+			wgpuCommandBufferRelease(commands);
+		}
+		return 1;
+	}
+	wgpuQueueSubmitForIndex(queue, 1, &commands);
+	wgpuCommandBufferRelease(commands);
+	return s->failed || s->lost;
+}
+
+// pl_map waits until the buffer's first size bytes can be read. The flag it waits for lives in C memory (T4).
+const void *pl_map(pl_state *s, void *device, void *buffer, size_t size) {
+	int tries;
+
+	s->map_status = -1;
+	wgpuDevicePushErrorScope(device, filter_validation);
+	wgpuBufferMapAsync(buffer, map_read, 0, size, on_map, s);
+	wgpuDevicePopErrorScope(device, on_error, s);
+	for (tries = 0; s->map_status == -1 && !s->failed && !s->lost && tries < 1000; tries++) {
+		wgpuDevicePoll(device, 1, NULL);
+	}
+	if (s->map_status != 0 || s->failed || s->lost) {
+		return NULL;
+	}
+	return wgpuBufferGetConstMappedRange(buffer, 0, size);
+}
+
+void pl_unmap(void *buffer) { wgpuBufferUnmap(buffer); }

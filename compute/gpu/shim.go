@@ -1,0 +1,183 @@
+package gpu
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"pooled/compute/op"
+)
+
+// The raw handles of the binding's structs: Buffer and Queue are {device, handle}, the others {handle}
+// (spec engine.md 0.4; TestShimLayout fails when a new version changes this).
+func rawFirst[T wgpu.Adapter | wgpu.Device | wgpu.BindGroup | wgpu.ComputePipeline](p *T) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(p))
+}
+
+func rawSecond[T wgpu.Buffer | wgpu.Queue](p *T) unsafe.Pointer {
+	return (*[2]unsafe.Pointer)(unsafe.Pointer(p))[1]
+}
+
+// step and span are the C structures that pl_submit reads; Go slices of them are passed as they are. They hold C
+// pointers only.
+type (
+	step C.pl_step
+	span C.pl_copy
+)
+
+func makeStep(p *wgpu.ComputePipeline, g *wgpu.BindGroup, x, y, z, frame uint32) step {
+	return step{pipeline: rawFirst(p), group: rawFirst(g), x: C.uint32_t(x), y: C.uint32_t(y), z: C.uint32_t(z),
+		frame: C.uint32_t(frame)}
+}
+
+func makeSpan(src *wgpu.Buffer, srcOff, dstOff, size uint64) span {
+	return span{src: rawSecond(src), src_off: C.uint64_t(srcOff), dst_off: C.uint64_t(dstOff), size: C.uint64_t(size)}
+}
+
+// shim is the device seen from C. All its methods belong to the device goroutine.
+type shim struct {
+	state  *C.pl_state
+	device unsafe.Pointer
+	queue  unsafe.Pointer
+}
+
+// requestDevice opens the adapter with callbacks for loss and uncaptured errors (T5, T7).
+func requestDevice(a *wgpu.Adapter, l wgpu.Limits) (*wgpu.Device, *shim, error) {
+	s := &shim{state: C.pl_state_new()}
+	label := C.CString("pooled")
+	defer C.free(unsafe.Pointer(label))
+	cl := cLimits(l)
+	raw := C.pl_request_device(s.state, rawFirst(a), &cl, label)
+	if raw == nil {
+		text := C.GoString(&s.state.error_text[0])
+		C.pl_state_free(s.state)
+		return nil, nil, errors.New(text)
+	}
+	d := new(wgpu.Device)
+	*(*unsafe.Pointer)(unsafe.Pointer(d)) = raw
+	s.device = raw
+	return d, s, nil
+}
+
+func (s *shim) useQueue(q *wgpu.Queue) { s.queue = rawSecond(q) }
+
+func (s *shim) free() {
+	C.pl_state_free(s.state)
+	s.state = nil
+}
+
+// err turns what C recorded since the last call into an error, or nil, and forgets it. Loss stays.
+func (s *shim) err(what string) error {
+	st := s.state
+	if st.lost != 0 {
+		return fmt.Errorf("%s: %w: %s", what, op.ErrLost, C.GoString(&st.lost_text[0]))
+	}
+	if st.failed == 0 {
+		return nil
+	}
+	text, memory := C.GoString(&st.error_text[0]), st.memory != 0
+	C.pl_clear(st)
+	if memory || outOfMemory(text) {
+		return fmt.Errorf("%s: %w: %s", what, op.ErrMemory, text)
+	}
+	return fmt.Errorf("%s: %s", what, text)
+}
+
+func (s *shim) lost() bool { return s.state.lost != 0 }
+
+// destroy makes the device unusable, as a driver reset would. Only tests of device loss call it before Close.
+func (s *shim) destroy() { C.pl_device_destroy(s.device) }
+
+// poll lets the library free what is no longer used, without waiting.
+func (s *shim) poll() { C.pl_poll(s.device, 0) }
+
+// wait returns when all submitted work is done.
+func (s *shim) wait() { C.pl_poll(s.device, 1) }
+
+// flush submits nothing and waits: wgpu then frees the staging copies of earlier writes (T12).
+func (s *shim) flush() { C.pl_flush(s.device, s.queue) }
+
+// write copies data (a multiple of 4 bytes, not empty) to the buffer before the next submit.
+func (s *shim) write(b *wgpu.Buffer, offset uint64, data []byte) error {
+	if C.pl_write(s.state, s.device, s.queue, rawSecond(b), C.uint64_t(offset), unsafe.Pointer(&data[0]), C.size_t(len(data))) != 0 {
+		return s.err("write")
+	}
+	return nil
+}
+
+// submit encodes the steps as one compute pass, then the copies, and submits them.
+func (s *shim) submit(frameGroup *wgpu.BindGroup, steps []step, staging *wgpu.Buffer, copies []span) error {
+	var group, target unsafe.Pointer
+	if frameGroup != nil {
+		group = rawFirst(frameGroup)
+	}
+	if staging != nil {
+		target = rawSecond(staging)
+	}
+	failed := C.pl_submit(s.state, s.device, s.queue, group,
+		(*C.pl_step)(unsafe.SliceData(steps)), C.size_t(len(steps)),
+		target, (*C.pl_copy)(unsafe.SliceData(copies)), C.size_t(len(copies)))
+	if failed != 0 {
+		if err := s.err("submit"); err != nil {
+			return err
+		}
+		return errors.New("submit: no command buffer")
+	}
+	return nil
+}
+
+// mapped waits for the submitted work and returns the first size bytes of a readback buffer. The slice is C memory and
+// valid until unmap.
+func (s *shim) mapped(b *wgpu.Buffer, size int) ([]byte, error) {
+	p := C.pl_map(s.state, s.device, rawSecond(b), C.size_t(size))
+	if p == nil {
+		if err := s.err("map"); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("map: status %d", int(s.state.map_status))
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size), nil
+}
+
+func (s *shim) unmap(b *wgpu.Buffer) { C.pl_unmap(rawSecond(b)) }
+
+// bufferSize asks wgpu through C; it exists to pin the layout of wgpu.Buffer.
+func bufferSize(b *wgpu.Buffer) uint64 { return uint64(C.pl_buffer_size(rawSecond(b))) }
+
+func cLimits(l wgpu.Limits) C.pl_limits {
+	u := func(v uint32) C.uint32_t { return C.uint32_t(v) }
+	return C.pl_limits{
+		max_texture_dimension_1d: u(l.MaxTextureDimension1D), max_texture_dimension_2d: u(l.MaxTextureDimension2D),
+		max_texture_dimension_3d: u(l.MaxTextureDimension3D), max_texture_array_layers: u(l.MaxTextureArrayLayers),
+		max_bind_groups: u(l.MaxBindGroups), max_bind_groups_plus_vertex_buffers: u(wgpu.LimitU32Undefined),
+		max_bindings_per_bind_group: u(l.MaxBindingsPerBindGroup),
+		max_dynamic_uniform_buffers: u(l.MaxDynamicUniformBuffersPerPipelineLayout),
+		max_dynamic_storage_buffers: u(l.MaxDynamicStorageBuffersPerPipelineLayout),
+		max_sampled_textures:        u(l.MaxSampledTexturesPerShaderStage),
+		max_samplers:                u(l.MaxSamplersPerShaderStage),
+		max_storage_buffers:         u(l.MaxStorageBuffersPerShaderStage),
+		max_storage_textures:        u(l.MaxStorageTexturesPerShaderStage),
+		max_uniform_buffers:         u(l.MaxUniformBuffersPerShaderStage),
+		max_uniform_binding:         C.uint64_t(l.MaxUniformBufferBindingSize),
+		max_storage_binding:         C.uint64_t(l.MaxStorageBufferBindingSize),
+		min_uniform_alignment:       u(l.MinUniformBufferOffsetAlignment),
+		min_storage_alignment:       u(l.MinStorageBufferOffsetAlignment),
+		max_vertex_buffers:          u(l.MaxVertexBuffers),
+		max_buffer_size:             C.uint64_t(l.MaxBufferSize),
+		max_vertex_attributes:       u(l.MaxVertexAttributes), max_vertex_stride: u(l.MaxVertexBufferArrayStride),
+		max_inter_stage_components: u(l.MaxInterStageShaderComponents),
+		max_inter_stage_variables:  u(l.MaxInterStageShaderVariables),
+		max_color_attachments:      u(l.MaxColorAttachments), max_color_bytes: u(l.MaxColorAttachmentBytesPerSample),
+		max_workgroup_storage: u(l.MaxComputeWorkgroupStorageSize), max_invocations: u(l.MaxComputeInvocationsPerWorkgroup),
+		max_size_x: u(l.MaxComputeWorkgroupSizeX), max_size_y: u(l.MaxComputeWorkgroupSizeY),
+		max_size_z: u(l.MaxComputeWorkgroupSizeZ), max_workgroups: u(l.MaxComputeWorkgroupsPerDimension),
+	}
+}

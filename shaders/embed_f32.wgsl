@@ -1,0 +1,23 @@
+// out[c][i] = table[token(c)][i]
+//
+// table (rows, COLS): rows row0..row0+rows-1 of the whole table; out (n, COLS).
+// A workgroup copies WG values of one column; columns whose token lies in another piece are left alone.
+// Grid: x over the values, y is the column. Constants: COLS, WG.
+struct Params {
+  rows: u32,
+  row0: u32,
+}
+@group(1) @binding(0) var<storage, read> table: array<f32>;
+@group(1) @binding(1) var<storage, read_write> out: array<f32>;
+@group(1) @binding(2) var<uniform> params: Params;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let i = wid.x * WG + t;
+  let c = wid.y;
+  let row = frame.tokens[c >> 2u][c & 3u] - params.row0;
+  if (i >= COLS || row >= params.rows) {
+    return;
+  }
+  out[c * COLS + i] = table[row * COLS + i];
+}

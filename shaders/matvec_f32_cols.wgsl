@@ -1,0 +1,92 @@
+// out[c][row0+r] (+)= sum_i w[r][i] x[c][i]                       four columns at a time
+//
+// x (n, COLS), w (rows, COLS), out (n, stride); any COLS.
+// A workgroup computes 4 rows of 4 columns; each column's sums are formed in the order of matvec_f32, bit for bit.
+// Grid: x and y fold the row groups (32,768 a line), z is the group of columns; columns past n are computed from whatever
+// the buffer holds and not written.
+// Constants: COLS, WG (threads, a power of two), ACC (1 adds to out).
+struct Params {
+  rows: u32,    // rows of this piece
+  row0: u32,    // first row of the piece in out
+  stride: u32,  // values from one column of out to the next
+  pad: u32,
+}
+@group(1) @binding(0) var<storage, read> x: array<f32>;
+@group(1) @binding(1) var<storage, read> w: array<f32>;
+@group(1) @binding(2) var<storage, read_write> out: array<f32>;
+@group(1) @binding(3) var<uniform> params: Params;
+
+var<workgroup> red0: array<vec4<f32>, WG>;
+var<workgroup> red1: array<vec4<f32>, WG>;
+var<workgroup> red2: array<vec4<f32>, WG>;
+var<workgroup> red3: array<vec4<f32>, WG>;
+
+fn put(at: u32, v: f32) {
+  if (ACC == 1u) {
+    out[at] = out[at] + v;
+  } else {
+    out[at] = v;
+  }
+}
+
+// put_col writes a column's values of the rows that exist.
+fn put_col(col: u32, row: u32, v: vec4<f32>) {
+  if (col >= frame.n) {
+    return;
+  }
+  let at = col * params.stride + params.row0 + row;
+  put(at, v.x);
+  if (row + 1u < params.rows) {
+    put(at + 1u, v.y);
+  }
+  if (row + 2u < params.rows) {
+    put(at + 2u, v.z);
+  }
+  if (row + 3u < params.rows) {
+    put(at + 3u, v.w);
+  }
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let row = (wid.y * 32768u + wid.x) * 4u;
+  let col = wid.z * 4u;
+  if (row >= params.rows || col >= frame.n) {
+    return;
+  }
+  let last = params.rows - 1u;
+  let r1 = min(row + 1u, last);
+  let r2 = min(row + 2u, last);
+  let r3 = min(row + 3u, last);
+  var a0 = vec4<f32>();
+  var a1 = vec4<f32>();
+  var a2 = vec4<f32>();
+  var a3 = vec4<f32>();
+  for (var i = t; i < COLS; i += WG) {
+    let v = vec4<f32>(w[row * COLS + i], w[r1 * COLS + i], w[r2 * COLS + i], w[r3 * COLS + i]);
+    a0 = fma(v, vec4<f32>(x[col * COLS + i]), a0);
+    a1 = fma(v, vec4<f32>(x[(col + 1u) * COLS + i]), a1);
+    a2 = fma(v, vec4<f32>(x[(col + 2u) * COLS + i]), a2);
+    a3 = fma(v, vec4<f32>(x[(col + 3u) * COLS + i]), a3);
+  }
+  red0[t] = a0;
+  red1[t] = a1;
+  red2[t] = a2;
+  red3[t] = a3;
+  workgroupBarrier();
+  for (var s = WG / 2u; s > 0u; s = s >> 1u) {
+    if (t < s) {
+      red0[t] = red0[t] + red0[t + s];
+      red1[t] = red1[t] + red1[t + s];
+      red2[t] = red2[t] + red2[t + s];
+      red3[t] = red3[t] + red3[t + s];
+    }
+    workgroupBarrier();
+  }
+  if (t == 0u) {
+    put_col(col, row, red0[0]);
+    put_col(col + 1u, row, red1[0]);
+    put_col(col + 2u, row, red2[0]);
+    put_col(col + 3u, row, red3[0]);
+  }
+}

@@ -1,0 +1,79 @@
+// out[c] = (number of non-finite values, 0), then the frame.k largest of the column as (id, bits), by value descending,
+// then id ascending
+//
+// cand (n, SLICES, 64), bad (n, SLICES) from topk_slice; out (n, 2 + 2 k) words.
+// A workgroup merges the sorted lists of one column: k times the best head is taken and its list moved on.
+// Grid: x is the column. Constants: SLICES (at most 1024).
+@group(1) @binding(0) var<storage, read> cand: array<vec2<u32>>;
+@group(1) @binding(1) var<storage, read> bad: array<u32>;
+@group(1) @binding(2) var<storage, read_write> out: array<u32>;
+
+const NONE: u32 = 0xffffffffu;
+const LOW: f32 = -3.4028234663852886e38;
+var<workgroup> head: array<u32, SLICES>;
+var<workgroup> best: array<f32, 256>;
+var<workgroup> who: array<u32, 256>;
+var<workgroup> from: array<u32, 256>;
+var<workgroup> count: array<u32, 256>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let base = wid.x * SLICES;
+  let to = wid.x * (2u + 2u * frame.k);
+  var wrong = 0u;
+  for (var s = t; s < SLICES; s += 256u) {
+    head[s] = 0u;
+    wrong += bad[base + s];
+  }
+  count[t] = wrong;
+  for (var r = 0u; r < frame.k; r += 1u) {
+    var b = LOW;
+    var w = NONE;
+    var f = NONE;
+    for (var s = t; s < SLICES; s += 256u) {
+      if (head[s] < frame.k) {
+        let c = cand[(base + s) * 64u + head[s]];
+        let y = bitcast<f32>(c.y);
+        if (y > b) {
+          b = y;
+          w = c.x;
+          f = s;
+        }
+      }
+    }
+    best[t] = b;
+    who[t] = w;
+    from[t] = f;
+    workgroupBarrier();
+    for (var s = 128u; s > 0u; s = s >> 1u) {
+      if (t < s) {
+        let ob = best[t + s];
+        let ow = who[t + s];
+        if (ob > best[t] || (ob == best[t] && ow < who[t])) {
+          best[t] = ob;
+          who[t] = ow;
+          from[t] = from[t + s];
+        }
+      }
+      workgroupBarrier();
+    }
+    if (t == 0u) {
+      out[to + 2u + 2u * r] = who[0];
+      out[to + 3u + 2u * r] = bitcast<u32>(best[0]);
+      if (from[0] != NONE) {
+        head[from[0]] = head[from[0]] + 1u;
+      }
+    }
+    workgroupBarrier();
+  }
+  for (var s = 128u; s > 0u; s = s >> 1u) {
+    if (t < s) {
+      count[t] = count[t] + count[t + s];
+    }
+    workgroupBarrier();
+  }
+  if (t == 0u) {
+    out[to] = count[0];
+    out[to + 1u] = 0u;
+  }
+}

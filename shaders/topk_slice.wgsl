@@ -1,0 +1,75 @@
+// cand[c][s] = the frame.k largest of x[c][s*2048 .. s*2048+2047] as (id, bits), by value descending, then id ascending
+// bad[c][s] = how many of them are NaN or infinite; those are never candidates
+//
+// x (n, WIDTH), cand (n, SLICES, 64), bad (n, SLICES). A workgroup treats one slice of one column: the values lie in
+// workgroup memory, and k times the best one is found by a tree and knocked out. A slot without a value holds id
+// 0xffffffff. Grid: x is the slice, y the column. Constants: WIDTH, SLICES.
+@group(1) @binding(0) var<storage, read> x: array<f32>;
+@group(1) @binding(1) var<storage, read_write> cand: array<vec2<u32>>;
+@group(1) @binding(2) var<storage, read_write> bad: array<u32>;
+
+const NONE: u32 = 0xffffffffu;
+const LOW: f32 = -3.4028234663852886e38;
+var<workgroup> v: array<f32, 2048>;
+var<workgroup> best: array<f32, 256>;
+var<workgroup> who: array<u32, 256>;
+var<workgroup> count: array<u32, 256>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let slot = wid.y * SLICES + wid.x;
+  let first = wid.x * 2048u;
+  var wrong = 0u;
+  for (var i = t; i < 2048u; i += 256u) {
+    var y = LOW;
+    if (first + i < WIDTH) {
+      y = x[wid.y * WIDTH + first + i];
+      if ((bitcast<u32>(y) & 0x7f800000u) == 0x7f800000u) {
+        wrong += 1u;
+        y = LOW;
+      }
+    }
+    v[i] = y;
+  }
+  count[t] = wrong;
+  for (var r = 0u; r < frame.k; r += 1u) {
+    var b = LOW;
+    var w = NONE;
+    for (var i = t; i < 2048u; i += 256u) {
+      if (v[i] > b) {
+        b = v[i];
+        w = first + i;
+      }
+    }
+    best[t] = b;
+    who[t] = w;
+    workgroupBarrier();
+    for (var s = 128u; s > 0u; s = s >> 1u) {
+      if (t < s) {
+        let ob = best[t + s];
+        let ow = who[t + s];
+        if (ob > best[t] || (ob == best[t] && ow < who[t])) {
+          best[t] = ob;
+          who[t] = ow;
+        }
+      }
+      workgroupBarrier();
+    }
+    if (t == 0u) {
+      cand[slot * 64u + r] = vec2<u32>(who[0], bitcast<u32>(best[0]));
+      if (who[0] != NONE) {
+        v[who[0] - first] = LOW;
+      }
+    }
+    workgroupBarrier();
+  }
+  for (var s = 128u; s > 0u; s = s >> 1u) {
+    if (t < s) {
+      count[t] = count[t] + count[t + s];
+    }
+    workgroupBarrier();
+  }
+  if (t == 0u) {
+    bad[slot] = count[0];
+  }
+}
