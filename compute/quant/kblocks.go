@@ -16,7 +16,7 @@ func scaleMin(s []byte, j int) (scale, offset float32) {
 func decodeQ4_K(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[256:], src[144:] {
 		b := src[:144]
-		d, dmin, s := half(b, 0), half(b, 2), b[4:16]
+		d, dmin, s := half(b[0:]), half(b[2:]), b[4:16]
 		for i := range 4 {
 			q, lo, hi := b[16+32*i:][:32], dst[64*i:][:32], dst[64*i+32:][:32]
 			sc0, m0 := scaleMin(s, 2*i)
@@ -35,7 +35,7 @@ func decodeQ4_K(dst []float32, src []byte) {
 func decodeQ5_K(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[256:], src[176:] {
 		b := src[:176]
-		d, dmin, s, h := half(b, 0), half(b, 2), b[4:16], b[16:48]
+		d, dmin, s, h := half(b[0:]), half(b[2:]), b[4:16], b[16:48]
 		for i := range 4 {
 			q, lo, hi := b[48+32*i:][:32], dst[64*i:][:32], dst[64*i+32:][:32]
 			sc0, m0 := scaleMin(s, 2*i)
@@ -55,19 +55,22 @@ func decodeQ5_K(dst []float32, src []byte) {
 func decodeQ6_K(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[256:], src[210:] {
 		b := src[:210]
-		d := half(b, 208)
+		d := half(b[208:])
 		for part := range 2 {
 			ql, qh, sc, y := b[64*part:][:64], b[128+32*part:][:32], b[192+8*part:][:8], dst[128*part:][:128]
 			for k := range 4 {
-				low, nibble, pair := ql[32*(k&1):][:32], 4*(k>>1), 2*k
+				low := (*[32]byte)(ql[32*(k&1):])
+				high := (*[32]byte)(qh)
+				nibble, pair := uint(4*(k>>1)), uint(2*k) // both below 8
 				d0, d1 := float32(d*float32(int8(sc[2*k]))), float32(d*float32(int8(sc[2*k+1])))
-				for l := range 32 {
-					q := low[l]>>nibble&15 | qh[l]>>pair&3<<4
-					if l < 16 {
-						y[32*k+l] = d0 * float32(int(q)-32)
-					} else {
-						y[32*k+l] = d1 * float32(int(q)-32)
+				out := (*[32]float32)(y[32*k:])
+				for l, v := range low {
+					q := v>>(nibble&7)&15 | high[l]>>(pair&7)&3<<4
+					scale := d0
+					if l >= 16 {
+						scale = d1
 					}
+					out[l] = scale * float32(int(q)-32)
 				}
 			}
 		}
