@@ -3,6 +3,7 @@ package compute_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,3 +118,5 @@ func prompt(n int) []int32 {
 	}
 	return ids
 }
+
+func nan() float32 { return float32(math.NaN()) }

@@ -1,0 +1,287 @@
+package compute_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pooled/compute"
+	"pooled/compute/op"
+	"pooled/compute/ref"
+)
+
+// subjects are the models whose properties are tested: both heads, several formats, odd sizes.
+func subjects(t *testing.T) map[string]*compute.Model {
+	return map[string]*compute.Model{
+		"q8, tied":    tiny(t, "tiny-qwen3-q8"),
+		"odd, untied": newSynth(t).model(t),
+		"odd, tied":   newSynth(t).tied().model(t),
+	}
+}
+
+func ids(m *compute.Model, n int) []int32 {
+	list := prompt(n)
+	for i := range list {
+		list[i] %= int32(m.Vocab)
+	}
+	return list
+}
+
+// sane fails for values that would make any comparison pass.
+func sane(t *testing.T, v []float32) {
+	t.Helper()
+	for _, x := range v {
+		if x-x != 0 {
+			t.Fatal("a value is not finite")
+		}
+	}
+	if len(v) == 0 || slices.Min(v) == slices.Max(v) {
+		t.Fatal("all values are equal")
+	}
+}
+
+// stepwise runs tokens one at a time and returns all logits.
+func stepwise(t *testing.T, s *compute.Shard, tokens []int32) []float32 {
+	t.Helper()
+	var all []float32
+	for pos := range tokens {
+		got, err := s.EmbedLogits(context.Background(), pos, tokens[pos:pos+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, got...)
+	}
+	sane(t, all)
+	return all
+}
+
+// 16 columns at once, or any other number, give the bits of one token after the other.
+func TestPrefillEqualsSteps(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		for name, m := range subjects(t) {
+			s, tokens := whole(t, dev, m, 40), ids(m, 40)
+			want := stepwise(t, s, tokens)
+			for _, width := range []int{16, 7, 2} {
+				var got []float32
+				for pos := 0; pos < len(tokens); pos += width {
+					part, err := s.EmbedLogits(context.Background(), pos, tokens[pos:min(pos+width, len(tokens))])
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, part...)
+				}
+				if at := firstDifference(got, want); at >= 0 {
+					t.Errorf("%s, %d columns: position %d differs", name, width, at/m.Vocab)
+				}
+			}
+			s.Close()
+		}
+	})
+}
+
+func firstDifference(got, want []float32) int {
+	if len(got) != len(want) {
+		return 0
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// Layers in several shards, joined by f32 hidden states, give the bits of the whole model.
+func TestSplitEqualsWhole(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		for name, m := range subjects(t) {
+			tokens := ids(m, 35)
+			all := whole(t, dev, m, 40)
+			want := stepwise(t, all, tokens)
+			all.Close()
+			for _, cuts := range [][]int{{0, m.Layers}, {1, m.Layers}, {0, 1, 2, m.Layers}, {1, 2, m.Layers}} {
+				t.Run(fmt.Sprint(name, cuts), func(t *testing.T) {
+					got := chain(t, dev, m, cuts, tokens)
+					if at := firstDifference(got, want); at >= 0 {
+						t.Errorf("position %d differs", at/m.Vocab)
+					}
+				})
+			}
+		}
+	})
+}
+
+// chain loads layers 0..cuts[0] with both ends and one shard per further cut, and runs tokens through them: a long
+// frame, then one at a time. Every hidden state is copied, as on a wire.
+func chain(t *testing.T, dev op.Device, m *compute.Model, cuts []int, tokens []int32) []float32 {
+	t.Helper()
+	ctx := context.Background()
+	host := load(t, dev, m, compute.ShardSpec{Hi: cuts[0], Head: true, Ctx: 40})
+	var workers []*compute.Shard
+	for i := 1; i < len(cuts); i++ {
+		workers = append(workers, load(t, dev, m, compute.ShardSpec{Lo: cuts[i-1], Hi: cuts[i], Ctx: 40}))
+	}
+	var all []float32
+	for pos := 0; pos < len(tokens); {
+		n := 1
+		if pos == 0 {
+			n = 16
+		}
+		x, err := host.Embed(ctx, pos, tokens[pos:pos+n])
+		for _, w := range workers {
+			if err != nil {
+				break
+			}
+			x, err = w.Hidden(ctx, pos, n, slices.Clone(x))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits, err := host.HeadLogits(ctx, slices.Clone(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, logits...)
+		pos += n
+	}
+	return all
+}
+
+// Candidates are the largest logits, whether they come with the layers or from the head alone.
+func TestTopsAgreeWithLogits(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		for name, m := range subjects(t) {
+			s, tokens, ctx := whole(t, dev, m, 40), ids(m, 5), context.Background()
+			logits, err := s.EmbedLogits(ctx, 0, tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range []int{1, 40, 64} {
+				want := make([]op.Candidate, min(k, m.Vocab))
+				ref.TopK(want, logits[4*m.Vocab:])
+				got, err := s.EmbedTop(ctx, 0, tokens, k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %d candidates with the layers: got %v, want %v", name, k, got, want)
+				}
+				hidden, err := s.Embed(ctx, 0, tokens)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err = s.Top(ctx, hidden[4*m.Width:], k); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %d candidates from the head: got %v, want %v", name, k, got, want)
+				}
+			}
+			s.Close()
+		}
+	})
+}
+
+// Writing a position again leaves no trace of what was there: what a rejected draft and a new answer rely on.
+func TestPositionsCanBeWrittenAgain(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		m := newSynth(t).model(t)
+		s, tokens := whole(t, dev, m, 40), ids(m, 20)
+		want := stepwise(t, s, tokens)
+		if _, err := s.EmbedLogits(context.Background(), 5, ids(m, 16)); err != nil {
+			t.Fatal(err)
+		}
+		var got []float32
+		for pos := 5; pos < 20; pos++ {
+			l, err := s.EmbedLogits(context.Background(), pos, tokens[pos:pos+1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, l...)
+		}
+		if at := firstDifference(got, want[5*m.Vocab:]); at >= 0 {
+			t.Errorf("position %d differs", 5+at/m.Vocab)
+		}
+	})
+}
+
+func TestWrongCalls(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		m := newSynth(t).model(t)
+		ctx := context.Background()
+		all := whole(t, dev, m, 20)
+		host := load(t, dev, m, compute.ShardSpec{Hi: 1, Head: true, Ctx: 20})
+		worker := load(t, dev, m, compute.ShardSpec{Lo: 1, Hi: 2, Ctx: 20})
+		ends := load(t, dev, m, compute.ShardSpec{Head: true, Ctx: 20})
+		one, w := []int32{1}, m.Width
+		embed := func(s *compute.Shard, pos int, ids []int32) error { _, err := s.Embed(ctx, pos, ids); return err }
+		top := func(s *compute.Shard, pos int, ids []int32, k int) error {
+			_, err := s.EmbedTop(ctx, pos, ids, k)
+			return err
+		}
+		hidden := func(s *compute.Shard, pos, n, values int) error {
+			_, err := s.Hidden(ctx, pos, n, make([]float32, values))
+			return err
+		}
+		head := func(s *compute.Shard, values, k int) error {
+			_, err := s.Top(ctx, make([]float32, values), k)
+			return err
+		}
+		for name, err := range map[string]error{
+			"no tokens":                      embed(all, 0, nil),
+			"too many tokens":                embed(all, 0, make([]int32, 17)),
+			"negative position":              embed(all, -1, one),
+			"past the context":               embed(all, 19, []int32{1, 2}),
+			"tokens for a worker":            embed(worker, 0, one),
+			"candidates of a part":           top(host, 0, one, 1),
+			"no candidates":                  top(all, 0, one, 0),
+			"too many candidates":            top(all, 0, one, 65),
+			"hidden states without layers":   hidden(ends, 0, 1, w),
+			"hidden states of another width": hidden(worker, 0, 2, w),
+			"no hidden states":               hidden(worker, 0, 0, 0),
+			"hidden states past the context": hidden(worker, 20, 1, w),
+			"head of a worker":               head(worker, w, 1),
+			"head of another width":          head(host, w+1, 1),
+			"two hidden states for Top":      head(host, 2*w, 1),
+		} {
+			if !errors.Is(err, compute.ErrCall) {
+				t.Errorf("%s: got %v, want a wrong call", name, err)
+			}
+		}
+		for _, id := range []int32{-1, int32(m.Vocab)} {
+			if err := embed(all, 0, []int32{id}); err == nil {
+				t.Errorf("token %d of %d: no error", id, m.Vocab)
+			}
+		}
+		for name, err := range map[string]error{
+			"last position": embed(all, 19, one), "ends alone": embed(ends, 0, one), "worker": hidden(worker, 4, 16, 16*w), "head": head(ends, w, 1),
+		} {
+			if err != nil && !errors.Is(err, op.ErrNotFinite) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		cancelled, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := all.Embed(cancelled, 0, one); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled call: got %v", err)
+		}
+	})
+}
+
+// A hidden state with NaN is an error that says so: peers look for the word (spec room.md 1.8).
+func TestNaNIsReported(t *testing.T) {
+	onAll(t, func(t *testing.T, dev op.Device) {
+		m := newSynth(t).model(t)
+		s := whole(t, dev, m, 20)
+		in := make([]float32, m.Width)
+		in[3] = nan()
+		if _, err := s.Hidden(context.Background(), 0, 1, in); !errors.Is(err, op.ErrNotFinite) {
+			t.Errorf("layers: got %v", err)
+		}
+		if _, err := s.Top(context.Background(), in, 1); !errors.Is(err, op.ErrNotFinite) {
+			t.Errorf("head: got %v", err)
+		}
+	})
+}
