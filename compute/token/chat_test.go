@@ -51,9 +51,7 @@ func TestVectorsChatTemplate(t *testing.T) {
 		}
 	}
 	readJSON(t, testFile(t, "POOLED_VECTORS", vectorFolder, "chat_template.json"), &file)
-	if len(file.Profiles) == 0 || len(file.Chat.Cases) == 0 {
-		t.Fatalf("%d profiles and %d cases", len(file.Profiles), len(file.Chat.Cases))
-	}
+	needCases(t, "POOLED_VECTORS", min(len(file.Profiles), len(file.Chat.Cases)))
 	for name, p := range file.Profiles {
 		for _, c := range file.Chat.Cases {
 			t.Run(name+"/"+c.Note, func(t *testing.T) {

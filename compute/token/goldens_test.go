@@ -19,9 +19,7 @@ func TestGoldensTokens(t *testing.T) {
 				}
 			}
 			readJSON(t, testFile(t, "POOLED_GOLDENS", goldenFolder, name), &golden)
-			if len(golden.Cases) == 0 {
-				t.Fatalf("%s has no cases", name)
-			}
+			needCases(t, "POOLED_GOLDENS", len(golden.Cases))
 			v := fileVocab(t, testFile(t, "POOLED_GOLDENS", goldenFolder, vocabFile))
 			v.Pre = pre
 			tok, err := New(v)
@@ -92,5 +90,28 @@ func TestGoldensVocabulary(t *testing.T) {
 	want := Profile{Style: StyleJSON, Tools: true, Known: true, ThinkRule: ThinkAfterQueryNonEmpty}
 	if got := ProfileOf(tok.Template(), tok); got != want {
 		t.Errorf("profile %+v, want %+v", got, want)
+	}
+}
+
+// TestGoldensModelVocabularies makes the tokenizers of the small golden models.
+func TestGoldensModelVocabularies(t *testing.T) {
+	for name, marks := range map[string]bool{"tiny-qwen3-q8.gguf": false, "tiny-qwen35-q4.gguf": true} {
+		t.Run(name, func(t *testing.T) {
+			v := fileVocab(t, testFile(t, "POOLED_GOLDENS", goldenFolder, name))
+			tok, err := New(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tok.split.marks != marks {
+				t.Errorf("marks belong to words: %v, want %v", tok.split.marks, marks)
+			}
+			if end, ok := tok.Special("<|im_end|>"); !ok || !tok.IsStop(end) {
+				t.Errorf("<|im_end|> is %d %v and no stop", end, ok)
+			}
+			text := "The e\u0301nd:\n\n 17 <think> 語👋"
+			if got := tok.Decode(tok.Encode(nil, text)); got != text {
+				t.Errorf("%q, want %q", got, text)
+			}
+		})
 	}
 }

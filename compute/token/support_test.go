@@ -127,3 +127,15 @@ func readJSON(tb testing.TB, path string, into any) {
 		tb.Fatalf("%s: %v", path, err)
 	}
 }
+
+// needCases ends a test whose file holds no case: that is all right only in a folder named by the variable.
+func needCases(tb testing.TB, variable string, n int) {
+	tb.Helper()
+	switch {
+	case n > 0:
+	case os.Getenv(variable) != "":
+		tb.Skipf("no cases in the folder of %s", variable)
+	default:
+		tb.Fatal("no cases")
+	}
+}
