@@ -188,7 +188,12 @@ func TestFormatBytes(t *testing.T) {
 	}
 }
 
-func TestCtxOfHugeAsk(t *testing.T) {
+func TestCtx(t *testing.T) {
+	for ask, want := range map[int]int{4223: 4096, 4224: 4352, 4351: 4352} {
+		if got := byKey("qwen3.8-27b").Ctx(ask); got != want {
+			t.Errorf("Ctx(%d) = %d, want %d", ask, got, want)
+		}
+	}
 	if got := byKey("qwen3-1.7b").Ctx(int(^uint(0) >> 1)); got != 16384 {
 		t.Errorf("got %d, want the most, 16384", got)
 	}

@@ -148,7 +148,6 @@ func (h *header) readKeys(n uint64) error {
 // readTensors reads the records; Offset stays relative to the start of the data until place.
 func (h *header) readTensors(n uint64, part int) error {
 	c := h.cursor
-	seen := make(map[string]bool)
 	for i := range n {
 		c.what = fmt.Sprintf("tensor %d of %d", i+1, n)
 		name, err := c.name()
@@ -156,10 +155,6 @@ func (h *header) readTensors(n uint64, part int) error {
 			return err
 		}
 		c.what = "tensor " + shown(name)
-		if seen[name] {
-			return c.fail(ErrCorrupt, "listed twice")
-		}
-		seen[name] = true
 		t, err := c.tensor(name, part)
 		if err != nil {
 			return err
