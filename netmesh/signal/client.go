@@ -77,8 +77,11 @@ func (c *Client) Abandon() {
 func (c *Client) Run(ctx context.Context) error {
 	var r retries
 	conn, registered := c.conn, true
+	c.mu.Lock()
+	out := c.out
+	c.mu.Unlock()
 	for {
-		s := &session{c: c, conn: conn, out: make(chan []byte, backlog)}
+		s := &session{c: c, conn: conn, out: out}
 		err := s.run(ctx, registered)
 		if s.wasUp {
 			r = retries{}
@@ -87,7 +90,7 @@ func (c *Client) Run(ctx context.Context) error {
 		if conn, err = c.redial(ctx, &r); err != nil {
 			return err
 		}
-		registered = false
+		registered, out = false, make(chan []byte, backlog)
 	}
 }
 

@@ -66,6 +66,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		conn, id, err := c.open(ctx, s, limit)
 		if err == nil {
 			c.conn, c.at, c.id = conn, i, id
+			c.out = make(chan []byte, backlog) // what is sent before Run waits for it
 			return c, nil
 		}
 		if ctx.Err() != nil {
