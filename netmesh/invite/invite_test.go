@@ -36,6 +36,9 @@ func TestParse(t *testing.T) {
 		{"bad code in the query is no reason to look on", "https://pooled.run/?code=ABCDE#WXYZ", Invite{}, ErrNotCode},
 		{"host and port without a scheme", "192.168.1.20:8080/r/ABCD", Invite{Code: "ABCD"}, nil},
 
+		{"bad code after /room/ neither", "https://pooled.run/room/ABCDE#WXYZ", Invite{}, ErrNotCode},
+		{"code after /room/, then more", "https://pooled.run/room/ABCD/page", Invite{Code: "ABCD"}, nil},
+
 		{"empty", "", Invite{}, ErrEmpty},
 		{"quotes around nothing", `""`, Invite{}, ErrEmpty},
 		{"only dashes", "---", Invite{}, ErrEmpty},

@@ -26,6 +26,10 @@ func TestReceiverGaps(t *testing.T) {
 			b.rx(1, 2, 0, 4)
 			b.took(b.r.Closed(b.now, 0))
 		}, []int{2}, 1},
+		{"the first slice of a later frame proves what is lost before it", func(b *bench) {
+			b.rx(1, 3, 0, 4)
+			b.rx(0, 4, 0, 5000)
+		}, []int{3}, 2},
 		{"every channel gone: no proof, 5 s", func(b *bench) {
 			b.rx(0, 2, 0, 4)
 			b.took(b.r.Closed(b.now, 0))
@@ -144,6 +148,7 @@ func TestReceiverIgnores(t *testing.T) {
 		{"frame of 4 GiB", change(good(two, 1, 0), 16, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff)},
 		{"last slice one byte short", good(two, 1, 1)[:HeaderBytes+431]},
 		{"first slice one byte short", good(two, 1, 0)[:SliceBytes-1]},
+		{"slice behind the last of a full one", change(good(Frame{Data: make([]byte, PayloadBytes)}, 1, 0), 14, 0, 1)[:HeaderBytes]},
 		{"empty", nil},
 	}
 	for _, tt := range tests {
