@@ -8,7 +8,7 @@ import (
 
 // Event is something that happened in the room. The set is closed: every event is one of the structs in this file.
 // Its dotted name is public (the JSON log writes it as "ev"); testdata/events.golden lists names and fields.
-type Event interface{ Name() string }
+type Event interface{ EventName() string }
 
 // Envelope is an event with its place in the room's total order. Seq counts from 1 and has no gaps.
 type Envelope struct {
@@ -24,7 +24,7 @@ func (e Envelope) MarshalJSON() ([]byte, error) {
 		Seq uint64 `json:"seq"`
 		At  string `json:"at"`
 		Ev  string `json:"ev"`
-	}{e.Seq, e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), e.Event.Name()})
+	}{e.Seq, e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), e.Event.EventName()})
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (e Envelope) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	if len(body) < 2 || body[0] != '{' {
-		return nil, fmt.Errorf("session: event %s is not an object", e.Event.Name())
+		return nil, fmt.Errorf("session: event %s is not an object", e.Event.EventName())
 	}
 	if len(body) == 2 {
 		return head, nil
@@ -227,24 +227,24 @@ const (
 	OutLate     Out = "late"
 )
 
-// Name returns the public name of the event.
-func (RoomOpened) Name() string    { return "room.opened" }
-func (RoomClosed) Name() string    { return "room.closed" }
-func (RoomOnline) Name() string    { return "room.online" }
-func (RoomDegraded) Name() string  { return "room.degraded" }
-func (SignalChanged) Name() string { return "signal.changed" }
-func (PeerJoined) Name() string    { return "peer.joined" }
-func (PeerLeft) Name() string      { return "peer.left" }
-func (PeerReady) Name() string     { return "peer.ready" }
-func (PeerRefused) Name() string   { return "peer.refused" }
-func (LinkRTT) Name() string       { return "link.rtt" }
-func (DealMade) Name() string      { return "deal.made" }
-func (LoadProgress) Name() string  { return "load.progress" }
-func (LoadFailed) Name() string    { return "load.failed" }
-func (AnswerStarted) Name() string { return "answer.started" }
-func (AnswerText) Name() string    { return "answer.text" }
-func (AnswerDone) Name() string    { return "answer.done" }
-func (AskRefused) Name() string    { return "ask.refused" }
-func (Lap) Name() string           { return "lap" }
-func (Notice) Name() string        { return "notice" }
-func (Lagged) Name() string        { return "lagged" }
+// EventName returns the public name of the event.
+func (RoomOpened) EventName() string    { return "room.opened" }
+func (RoomClosed) EventName() string    { return "room.closed" }
+func (RoomOnline) EventName() string    { return "room.online" }
+func (RoomDegraded) EventName() string  { return "room.degraded" }
+func (SignalChanged) EventName() string { return "signal.changed" }
+func (PeerJoined) EventName() string    { return "peer.joined" }
+func (PeerLeft) EventName() string      { return "peer.left" }
+func (PeerReady) EventName() string     { return "peer.ready" }
+func (PeerRefused) EventName() string   { return "peer.refused" }
+func (LinkRTT) EventName() string       { return "link.rtt" }
+func (DealMade) EventName() string      { return "deal.made" }
+func (LoadProgress) EventName() string  { return "load.progress" }
+func (LoadFailed) EventName() string    { return "load.failed" }
+func (AnswerStarted) EventName() string { return "answer.started" }
+func (AnswerText) EventName() string    { return "answer.text" }
+func (AnswerDone) EventName() string    { return "answer.done" }
+func (AskRefused) EventName() string    { return "ask.refused" }
+func (Lap) EventName() string           { return "lap" }
+func (Notice) EventName() string        { return "notice" }
+func (Lagged) EventName() string        { return "lagged" }
