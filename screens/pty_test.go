@@ -1,0 +1,218 @@
+//go:build unix
+
+package screens_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"pooled/session"
+)
+
+// tape is what a program wrote to its terminal.
+type tape struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more chan struct{}
+}
+
+func (t *tape) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := t.buf.Write(p)
+	select {
+	case t.more <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+func (t *tape) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buf.String()
+}
+
+// wait waits until text was written.
+func (t *tape) wait(tb testing.TB, text string) {
+	tb.Helper()
+	limit := time.After(20 * time.Second)
+	for !strings.Contains(t.String(), text) {
+		select {
+		case <-t.more:
+		case <-limit:
+			tb.Fatalf("the terminal never got %q, only %q", text, t.String())
+		}
+	}
+}
+
+func TestTerminalIsGivenBack(t *testing.T) {
+	cases := []struct {
+		name string
+		keys string // typed once the screen is up
+		sig  syscall.Signal
+		exit int
+		says string // after the screen is gone
+	}{
+		{name: "q and yes", keys: "\x04qy", exit: 0},
+		{name: "ctrl-c twice", keys: "\x03\x03", exit: session.ExitInterrupted},
+		{name: "sigterm", sig: syscall.SIGTERM, exit: 0},
+		{name: "panic in the event loop", keys: "panic in the event loop\r", exit: 2, says: "a test panicked in the event loop"},
+		{name: "panic elsewhere", keys: "panic elsewhere\r", exit: 2, says: "a test panicked elsewhere"},
+		{name: "room closed", keys: "end\r", exit: session.ExitNoRoom,
+			says: "the room is over: the host left: ask for a new code"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ptmx, tty, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ptmx.Close()
+			if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 32, Cols: 120}); err != nil {
+				t.Fatal(err)
+			}
+			before, err := term.GetState(int(tty.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &tape{more: make(chan struct{}, 1)}
+			cmd := startConsole(t, tty)
+			copied := make(chan struct{})
+			go func() {
+				defer close(copied)
+				buf := make([]byte, 4096)
+				for {
+					n, err := ptmx.Read(buf)
+					_, _ = out.Write(buf[:n])
+					if err != nil {
+						return
+					}
+				}
+			}()
+			out.wait(t, "Jupiter")
+			if c.sig != 0 {
+				if err := cmd.Process.Signal(c.sig); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := ptmx.WriteString(c.keys); err != nil {
+				t.Error(err)
+			}
+			if got := exitCode(t, cmd); got != c.exit {
+				t.Errorf("exit %d, want %d; terminal %q", got, c.exit, out)
+			}
+			after, err := term.GetState(int(tty.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(before, after) {
+				t.Errorf("terminal modes %+v, were %+v", after, before)
+			}
+			_ = tty.Close() // the last open end: the reader gets an error
+			<-copied
+			checkRestored(t, out.String(), c.says)
+		})
+	}
+}
+
+// startConsole starts this test binary as a console on tty.
+func startConsole(t *testing.T, tty *os.File) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childMode+"=1", "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+// exitCode waits for the end of a program.
+func exitCode(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+		return cmd.ProcessState.ExitCode()
+	case <-time.After(20 * time.Second):
+		t.Fatal("the program did not end")
+		return -1
+	}
+}
+
+// checkRestored looks at the bytes the terminal got: the alternate screen left, the cursor shown, paste mode off, and
+// whatever had to be said said after that.
+func checkRestored(t *testing.T, out, says string) {
+	t.Helper()
+	left := strings.LastIndex(out, "\x1b[?1049l")
+	if left < 0 {
+		t.Fatalf("the alternate screen was not left: %q", out)
+	}
+	for _, pair := range [][2]string{{"\x1b[?25l", "\x1b[?25h"}, {"\x1b[?2004h", "\x1b[?2004l"}} {
+		if on, off := strings.LastIndex(out, pair[0]), strings.LastIndex(out, pair[1]); off < on || off < 0 {
+			t.Errorf("%q is not undone by %q at the end", pair[0], pair[1])
+		}
+	}
+	if tail := out[left:]; !strings.Contains(tail, says) {
+		t.Errorf("after the screen: %q, want %q in it", tail, says)
+	}
+}
+
+func TestNativeOutputGoesToTheLog(t *testing.T) {
+	ptmx, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ptmx.Close()
+	if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 32, Cols: 120}); err != nil {
+		t.Fatal(err)
+	}
+	out := &tape{more: make(chan struct{}, 1)}
+	cmd := startConsole(t, tty)
+	_ = tty.Close()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		buf := make([]byte, 4096)
+		for {
+			n, err := ptmx.Read(buf)
+			_, _ = out.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	out.wait(t, "Jupiter")
+	if _, err := ptmx.WriteString("print\r"); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "a driver printed this")
+	if strings.Contains(out.String(), "a driver printed this\r\n") {
+		t.Errorf("the line went to the terminal as it was: %q", out)
+	}
+	if _, err := ptmx.WriteString("\x03\x03\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if got := exitCode(t, cmd); got != session.ExitInterrupted {
+		t.Errorf("exit %d, want %d", got, session.ExitInterrupted)
+	}
+	<-copied
+}
