@@ -16,8 +16,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   if (i >= WORDS) {
     return;
   }
-  let from = wid.y * WIDTH + 2u * i;
+  let src = wid.y * WIDTH + 2u * i;
   let to = (frame.pos + wid.y) * WORDS + i;
-  keys[to] = f32_to_half(k[from]) | (f32_to_half(k[from + 1u]) << 16u);
-  values[to] = f32_to_half(v[from]) | (f32_to_half(v[from + 1u]) << 16u);
+  keys[to] = f32_to_half(k[src]) | (f32_to_half(k[src + 1u]) << 16u);
+  values[to] = f32_to_half(v[src]) | (f32_to_half(v[src + 1u]) << 16u);
 }

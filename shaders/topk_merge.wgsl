@@ -13,7 +13,7 @@ const LOW: f32 = -3.4028234663852886e38;
 var<workgroup> head: array<u32, SLICES>;
 var<workgroup> best: array<f32, 256>;
 var<workgroup> who: array<u32, 256>;
-var<workgroup> from: array<u32, 256>;
+var<workgroup> list: array<u32, 256>;
 var<workgroup> count: array<u32, 256>;
 
 @compute @workgroup_size(256)
@@ -43,7 +43,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     }
     best[t] = b;
     who[t] = w;
-    from[t] = f;
+    list[t] = f;
     workgroupBarrier();
     for (var s = 128u; s > 0u; s = s >> 1u) {
       if (t < s) {
@@ -52,7 +52,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         if (ob > best[t] || (ob == best[t] && ow < who[t])) {
           best[t] = ob;
           who[t] = ow;
-          from[t] = from[t + s];
+          list[t] = list[t + s];
         }
       }
       workgroupBarrier();
@@ -60,8 +60,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     if (t == 0u) {
       out[to + 2u + 2u * r] = who[0];
       out[to + 3u + 2u * r] = bitcast<u32>(best[0]);
-      if (from[0] != NONE) {
-        head[from[0]] = head[from[0]] + 1u;
+      if (list[0] != NONE) {
+        head[list[0]] = head[list[0]] + 1u;
       }
     }
     workgroupBarrier();

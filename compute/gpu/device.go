@@ -30,7 +30,7 @@ type Device struct {
 	dev      *wgpu.Device
 	queue    *wgpu.Queue
 	sh       *shim
-	limits   wgpu.Limits
+	limits   limits
 	shared   shared
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost

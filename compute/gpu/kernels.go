@@ -225,7 +225,7 @@ func (d *Device) bindGroup(name, signature string, views []view) (*wgpu.BindGrou
 	for i, v := range views {
 		limit := d.info.MaxBinding
 		if signature[i] == 'u' {
-			limit = int64(d.limits.MaxUniformBufferBindingSize)
+			limit = int64(d.limits.max_uniform_binding)
 		}
 		switch {
 		case v.size <= 0 || v.size > limit || v.size%4 != 0:

@@ -69,25 +69,26 @@ func backend() (wgpu.InstanceBackend, string) {
 func (d *Device) acquire(o Options) error {
 	library.install(o.Log, o.Verbose)
 	which, name := backend()
-	d.instance = wgpu.CreateInstance(&wgpu.InstanceDescriptor{Backends: which})
+	if d.instance = createInstance(which); d.instance == nil {
+		return fmt.Errorf("%w: %s", op.ErrNoAdapter, said("no "+name+" instance"))
+	}
 	adapter, info := d.pick(which)
 	if adapter == nil {
 		return fmt.Errorf("%w: %s", op.ErrNoAdapter, said("no "+name+" driver answered"))
 	}
 	d.adapter = adapter
-	limits := wantLimits(adapter.GetLimits().Limits, o.DefaultLimits)
-	dev, sh, err := requestDevice(adapter, limits)
+	dev, sh, err := requestDevice(adapter, wantLimits(adapterLimits(adapter), o.DefaultLimits))
 	if err != nil {
 		return fmt.Errorf("%w: %s: %s", op.ErrNoAdapter, adapterName(info), said(err.Error()))
 	}
 	d.dev, d.sh = dev, sh
 	d.queue = dev.GetQueue()
 	sh.useQueue(d.queue)
-	d.limits = dev.GetLimits().Limits
+	d.limits = sh.limits()
 	d.info = op.Info{
 		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU,
-		MaxBuffer:     int64(min(d.limits.MaxBufferSize, maxBuffer)),
-		MaxBinding:    int64(min(d.limits.MaxStorageBufferBindingSize, d.limits.MaxBufferSize, maxBuffer)),
+		MaxBuffer:     int64(min(d.limits.max_buffer_size, maxBuffer)),
+		MaxBinding:    int64(min(d.limits.max_storage_binding, d.limits.max_buffer_size, maxBuffer)),
 		DefaultLimits: o.DefaultLimits,
 	}
 	return d.common()
@@ -140,19 +141,4 @@ func adapterName(i wgpu.AdapterInfo) string {
 		name = "unnamed GPU"
 	}
 	return name
-}
-
-// wantLimits starts from the default limits and raises the ones that a kernel or a weight can use (style.md 2.6).
-func wantLimits(has wgpu.Limits, defaults bool) wgpu.Limits {
-	l := wgpu.DefaultLimits()
-	l.MaxPushConstantSize = 0 // the adapter's value is not initialized (T1)
-	if defaults {
-		return l
-	}
-	l.MaxStorageBufferBindingSize = min(has.MaxStorageBufferBindingSize, noLimit)
-	l.MaxBufferSize = min(has.MaxBufferSize, noLimit) // T2
-	l.MaxComputeWorkgroupStorageSize = has.MaxComputeWorkgroupStorageSize
-	l.MaxComputeInvocationsPerWorkgroup = has.MaxComputeInvocationsPerWorkgroup
-	l.MaxComputeWorkgroupSizeX = has.MaxComputeWorkgroupSizeX
-	return l
 }

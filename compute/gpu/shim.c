@@ -7,6 +7,13 @@
 
 typedef struct chained { const struct chained *next; uint32_t type; } chained;
 typedef struct required_limits { const chained *next; pl_limits limits; } required_limits;
+typedef struct supported_limits { chained *next; pl_limits limits; } supported_limits;
+typedef struct instance_extras {
+	chained chain;
+	uint32_t backends, flags, dx12_compiler, gles3_minor;
+	const char *dxil_path, *dxc_path;
+} instance_extras;
+typedef struct instance_descriptor { const chained *next; } instance_descriptor;
 typedef struct native_limits { uint32_t push_constants, non_sampler_bindings; } native_limits;
 typedef struct required_extras { chained chain; native_limits limits; } required_extras;
 typedef struct queue_descriptor { const chained *next; const char *label; } queue_descriptor;
@@ -28,9 +35,12 @@ typedef struct device_descriptor {
 	uncaptured_info uncaptured;
 } device_descriptor;
 
-enum { extras_type = 0x00030002, map_read = 1, filter_validation = 0, filter_memory = 1 };
+enum { extras_type = 0x00030002, instance_type = 0x00030006, map_read = 1, filter_validation = 0, filter_memory = 1 };
 enum { error_none = 0, error_memory = 2, error_lost = 5 };
 
+extern void *wgpuCreateInstance(const instance_descriptor *);
+extern uint32_t wgpuAdapterGetLimits(void *, supported_limits *);
+extern uint32_t wgpuDeviceGetLimits(void *, supported_limits *);
 extern void wgpuAdapterRequestDevice(void *, const device_descriptor *, device_callback, void *);
 extern void wgpuDeviceDestroy(void *);
 extern uint32_t wgpuDevicePoll(void *, uint32_t wait, const void *index);
@@ -118,6 +128,35 @@ void pl_clear(pl_state *s) { s->failed = s->memory = 0; }
 void pl_log_install(int level) {
 	wgpuSetLogCallback(on_log, NULL);
 	wgpuSetLogLevel((uint32_t)level);
+}
+
+// pl_create_instance exists because the binding leaves two fields of the descriptor uninitialized: with an unlucky heap the
+// library panics over "Unknown gles3 minor version", which ends the process.
+void *pl_create_instance(uint32_t backends) {
+	instance_extras extras = {{NULL, instance_type}, backends, 0, 0, 0, NULL, NULL};
+	instance_descriptor d = {&extras.chain};
+
+	return wgpuCreateInstance(&d);
+}
+
+// pl_default_limits sets every field to the "undefined" value, which asks for WebGPU's default.
+void pl_default_limits(pl_limits *limits) { memset(limits, 0xff, sizeof *limits); }
+
+// The binding hands an uninitialized chain to these two (T1).
+void pl_adapter_limits(void *adapter, pl_limits *limits) {
+	supported_limits s;
+
+	memset(&s, 0, sizeof s);
+	wgpuAdapterGetLimits(adapter, &s);
+	*limits = s.limits;
+}
+
+void pl_device_limits(void *device, pl_limits *limits) {
+	supported_limits s;
+
+	memset(&s, 0, sizeof s);
+	wgpuDeviceGetLimits(device, &s);
+	*limits = s.limits;
 }
 
 void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, const char *label) {

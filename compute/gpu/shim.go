@@ -49,13 +49,52 @@ type shim struct {
 	queue  unsafe.Pointer
 }
 
+// limits is WGPULimits. The binding's own struct is not used: it is filled through an uninitialized chain (T1) and leaves
+// out a field.
+type limits C.pl_limits
+
+// createInstance replaces wgpu.CreateInstance, which passes uninitialized memory to the library.
+func createInstance(b wgpu.InstanceBackend) *wgpu.Instance {
+	raw := C.pl_create_instance(C.uint32_t(b))
+	if raw == nil {
+		return nil
+	}
+	i := new(wgpu.Instance)
+	*(*unsafe.Pointer)(unsafe.Pointer(i)) = raw
+	return i
+}
+
+func adapterLimits(a *wgpu.Adapter) (l limits) {
+	C.pl_adapter_limits(rawFirst(a), (*C.pl_limits)(&l))
+	return l
+}
+
+func (s *shim) limits() (l limits) {
+	C.pl_device_limits(s.device, (*C.pl_limits)(&l))
+	return l
+}
+
+// wantLimits starts from the default limits and raises the ones that a kernel or a weight can use (style.md 2.6).
+func wantLimits(has limits, defaults bool) limits {
+	var w limits
+	C.pl_default_limits((*C.pl_limits)(&w))
+	if defaults {
+		return w
+	}
+	w.max_storage_binding = has.max_storage_binding
+	w.max_buffer_size = min(has.max_buffer_size, noLimit) // T2
+	w.max_workgroup_storage = has.max_workgroup_storage
+	w.max_invocations = has.max_invocations
+	w.max_size_x = has.max_size_x
+	return w
+}
+
 // requestDevice opens the adapter with callbacks for loss and uncaptured errors (T5, T7).
-func requestDevice(a *wgpu.Adapter, l wgpu.Limits) (*wgpu.Device, *shim, error) {
+func requestDevice(a *wgpu.Adapter, l limits) (*wgpu.Device, *shim, error) {
 	s := &shim{state: C.pl_state_new()}
 	label := C.CString("pooled")
 	defer C.free(unsafe.Pointer(label))
-	cl := cLimits(l)
-	raw := C.pl_request_device(s.state, rawFirst(a), &cl, label)
+	raw := C.pl_request_device(s.state, rawFirst(a), (*C.pl_limits)(&l), label)
 	if raw == nil {
 		text := C.GoString(&s.state.error_text[0])
 		C.pl_state_free(s.state)
@@ -151,33 +190,3 @@ func (s *shim) unmap(b *wgpu.Buffer) { C.pl_unmap(rawSecond(b)) }
 
 // bufferSize asks wgpu through C; it exists to pin the layout of wgpu.Buffer.
 func bufferSize(b *wgpu.Buffer) uint64 { return uint64(C.pl_buffer_size(rawSecond(b))) }
-
-func cLimits(l wgpu.Limits) C.pl_limits {
-	u := func(v uint32) C.uint32_t { return C.uint32_t(v) }
-	return C.pl_limits{
-		max_texture_dimension_1d: u(l.MaxTextureDimension1D), max_texture_dimension_2d: u(l.MaxTextureDimension2D),
-		max_texture_dimension_3d: u(l.MaxTextureDimension3D), max_texture_array_layers: u(l.MaxTextureArrayLayers),
-		max_bind_groups: u(l.MaxBindGroups), max_bind_groups_plus_vertex_buffers: u(wgpu.LimitU32Undefined),
-		max_bindings_per_bind_group: u(l.MaxBindingsPerBindGroup),
-		max_dynamic_uniform_buffers: u(l.MaxDynamicUniformBuffersPerPipelineLayout),
-		max_dynamic_storage_buffers: u(l.MaxDynamicStorageBuffersPerPipelineLayout),
-		max_sampled_textures:        u(l.MaxSampledTexturesPerShaderStage),
-		max_samplers:                u(l.MaxSamplersPerShaderStage),
-		max_storage_buffers:         u(l.MaxStorageBuffersPerShaderStage),
-		max_storage_textures:        u(l.MaxStorageTexturesPerShaderStage),
-		max_uniform_buffers:         u(l.MaxUniformBuffersPerShaderStage),
-		max_uniform_binding:         C.uint64_t(l.MaxUniformBufferBindingSize),
-		max_storage_binding:         C.uint64_t(l.MaxStorageBufferBindingSize),
-		min_uniform_alignment:       u(l.MinUniformBufferOffsetAlignment),
-		min_storage_alignment:       u(l.MinStorageBufferOffsetAlignment),
-		max_vertex_buffers:          u(l.MaxVertexBuffers),
-		max_buffer_size:             C.uint64_t(l.MaxBufferSize),
-		max_vertex_attributes:       u(l.MaxVertexAttributes), max_vertex_stride: u(l.MaxVertexBufferArrayStride),
-		max_inter_stage_components: u(l.MaxInterStageShaderComponents),
-		max_inter_stage_variables:  u(l.MaxInterStageShaderVariables),
-		max_color_attachments:      u(l.MaxColorAttachments), max_color_bytes: u(l.MaxColorAttachmentBytesPerSample),
-		max_workgroup_storage: u(l.MaxComputeWorkgroupStorageSize), max_invocations: u(l.MaxComputeInvocationsPerWorkgroup),
-		max_size_x: u(l.MaxComputeWorkgroupSizeX), max_size_y: u(l.MaxComputeWorkgroupSizeY),
-		max_size_z: u(l.MaxComputeWorkgroupSizeZ), max_workgroups: u(l.MaxComputeWorkgroupsPerDimension),
-	}
-}

@@ -53,6 +53,10 @@ void pl_clear(pl_state *s);
 
 void pl_log_install(int level);
 
+void *pl_create_instance(uint32_t backends);
+void pl_default_limits(pl_limits *limits);
+void pl_adapter_limits(void *adapter, pl_limits *limits);
+void pl_device_limits(void *device, pl_limits *limits);
 void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, const char *label);
 void pl_device_destroy(void *device);
 
