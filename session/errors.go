@@ -29,6 +29,8 @@ var (
 	ErrStarted = errors.New("the layers are dealt already, re-deal instead")
 	// ErrNotStarted: nothing was dealt yet.
 	ErrNotStarted = errors.New("nothing is dealt yet, start first")
+	// ErrNotOpen: the room has no place on a signaling server yet.
+	ErrNotOpen = errors.New("the room is not open yet")
 	// ErrNoModelYet: the model's numbers are not known yet.
 	ErrNoModelYet = errors.New("the model is still being opened")
 )
