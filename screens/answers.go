@@ -78,7 +78,7 @@ func exchangeEntries(st *session.State, e *session.Exchange) []widgets.Entry {
 	id := 2 * int64(e.ID)
 	q := widgets.Entry{ID: id, Who: "you", WhoRole: widgets.Strong,
 		Text: widgets.SafeLines(e.Question, widgets.MaxAnswer)}
-	if e.Asker != st.Self {
+	if !mine(st, e.Asker) {
 		q.Who, q.WhoRole = widgets.Safe(e.Name, widgets.MaxName), widgets.Normal
 	}
 	if e.Question == "" {
@@ -94,6 +94,11 @@ func exchangeEntries(st *session.State, e *session.Exchange) []widgets.Entry {
 		a.Wait = "reading the conversation"
 	}
 	return []widgets.Entry{q, a}
+}
+
+// mine says whether a question is this device's own. A client that only asks is told of no others.
+func mine(st *session.State, asker session.PeerID) bool {
+	return asker == st.Self || st.Role == session.Asker
 }
 
 // modelWord is the model's name cut to its first word.

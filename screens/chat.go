@@ -41,5 +41,6 @@ func (s *chatScreen) Apply(st *session.State, events []session.Event) {
 
 // Keys lists what can be done.
 func (s *chatScreen) Keys() []Binding {
-	return append(s.chatBindings("leave"), s.common("leave", "leave the room")...)
+	list := append(s.chatBindings(), s.common()...)
+	return append(list, s.quitBinding("leave", "leave the room"), s.exitBinding("leave"))
 }

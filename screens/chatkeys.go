@@ -6,8 +6,8 @@ import (
 	"pooled/widgets"
 )
 
-// chatBindings are the keys of a chat pane and its prompt. exit says where Ctrl-D leads.
-func (c *chatter) chatBindings(exit widgets.Text) []Binding {
+// chatBindings are the keys of a chat pane and its prompt, but for the one that leaves it.
+func (c *chatter) chatBindings() []Binding {
 	idle := func() bool { return !c.busy() }
 	return []Binding{
 		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "send", Help: "send what is typed", Where: promptName,
@@ -18,9 +18,6 @@ func (c *chatter) chatBindings(exit widgets.Text) []Binding {
 			Help: `break the line (a \ at its end does too)`, Where: promptName, Do: c.toPrompt},
 		{Keys: []Key{code(tcell.KeyUp), code(tcell.KeyDown)}, Name: "↑ ↓", Where: promptName,
 			Help: "in the empty prompt: earlier lines", Do: c.toPrompt},
-		{Keys: []Key{code(tcell.KeyCtrlD)}, Name: "Ctrl-D", Where: promptName, Hint: exit,
-			Help: "in the empty prompt: " + exit, On: func() bool { return c.prompt.Text() == "" },
-			Do: func(*tcell.EventKey) { c.wayOut() }},
 		{Keys: []Key{code(tcell.KeyEsc)}, Name: "Esc", Where: promptName, Help: "from the prompt to the chat",
 			Do: func(*tcell.EventKey) { c.focus(chatName, false) }},
 		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "write", Help: "back to the prompt", Where: chatName,
@@ -31,6 +28,13 @@ func (c *chatter) chatBindings(exit widgets.Text) []Binding {
 		{Keys: []Key{letter('t')}, Name: "t", Hint: "thinking", Help: "hide or show the thinking", Where: chatName,
 			Do: func(*tcell.EventKey) { c.talk.Fold() }},
 	}
+}
+
+// exitBinding is the key that leaves the prompt. to says where it leads.
+func (c *chatter) exitBinding(to widgets.Text) Binding {
+	return Binding{Keys: []Key{code(tcell.KeyCtrlD)}, Name: "Ctrl-D", Where: promptName, Hint: to,
+		Help: "in the empty prompt: " + to, On: func() bool { return c.prompt.Text() == "" },
+		Do: func(*tcell.EventKey) { c.wayOut() }}
 }
 
 // copyAnswer puts the last answer into the clipboard, cleaned like everything that reaches the terminal.

@@ -112,7 +112,7 @@ func (c *chatter) question(line string) bool {
 
 // busy says whether a question of this device is under way.
 func (c *chatter) busy() bool {
-	return c.chat.asked != "" || c.st.Answer != nil && !c.st.Answer.Done && c.st.Answer.Asker == c.st.Self
+	return c.chat.asked != "" || c.st.Answer != nil && !c.st.Answer.Done && mine(c.st, c.st.Answer.Asker)
 }
 
 func (c *chatter) tell(bad bool, text widgets.Text) {
@@ -126,7 +126,7 @@ func (c *chatter) applyChat(st *session.State, events []session.Event) {
 	for _, ev := range events {
 		switch ev := ev.(type) {
 		case session.AnswerStarted:
-			if ev.Asker == st.Self {
+			if mine(st, ev.Asker) {
 				c.chat.asked = ""
 			}
 		case session.AnswerDone, session.Lagged, session.RoomDegraded:

@@ -88,6 +88,9 @@ func (s *hostScreen) showStep(st *session.State) {
 			s.focus(chatName, false)
 		}
 		chat.title, chat.body = "start", s.step
+		if loading(st) {
+			chat.title = "loading the layers"
+		}
 		s.step.SetModel(widgets.LinesModel{Lines: stepLines(st, s.why)})
 		return
 	}
@@ -114,7 +117,7 @@ func (s *hostScreen) Keys() []Binding {
 		return func() bool { return on() && (s.where() != chatName || !s.panes[s.at].typing) }
 	}
 	list := []Binding{
-		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "start", Help: "deal the layers and load them",
+		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "start", Help: "deal the layers and load them, before the room is online",
 			On: phase(session.Waiting), Do: func(*tcell.EventKey) { s.start() }},
 		{Keys: []Key{letter('c')}, Name: "c", Hint: "chat", Help: "to the chat", On: func() bool { return s.panes[2].typing },
 			Do: func(*tcell.EventKey) { s.focus(chatName, true) }},
@@ -122,8 +125,9 @@ func (s *hostScreen) Keys() []Binding {
 			Help: "deal again over the devices that are here now (r too)",
 			On:   elsewhere(phase(session.Online, session.Degraded)), Do: func(*tcell.EventKey) { s.redeal() }},
 	}
-	list = append(list, s.chatBindings("back to the room")...)
-	return append(list, s.common("quit", "close the room for everyone")...)
+	list = append(list, s.chatBindings()...)
+	list = append(list, s.common()...)
+	return append(list, s.quitBinding("quit", "close the room for everyone"), s.exitBinding("back to the room"))
 }
 
 func (s *hostScreen) start() {

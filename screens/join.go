@@ -39,8 +39,8 @@ func (s *joinScreen) Build(o BuildOptions) tview.Primitive {
 
 // layout puts this computer beside its layers, the log below.
 func (s *joinScreen) layout(_ shape, r rect) []placed {
-	top := min(2+max(s.device.Height(), s.layers.Height(), 4), r.h-4)
 	left := r.w * 11 / 20
+	top := min(2+max(s.device.Height(left-3), s.layers.Height(), 4), r.h-4)
 	return []placed{
 		{s.panes[0], rect{r.x, r.y, left, top}},
 		{s.panes[1], rect{r.x + left, r.y, r.w - left, top}},
@@ -76,7 +76,7 @@ func (s *joinScreen) Apply(st *session.State, events []session.Event) {
 
 // Keys lists what can be done.
 func (s *joinScreen) Keys() []Binding {
-	return s.common("leave the room and free the GPU", "leave the room and free the GPU")
+	return append([]Binding{s.quitBinding("leave the room and free the GPU", "leave the room and free the GPU")}, s.common()...)
 }
 
 // statusOf is what the status line tells of the state.

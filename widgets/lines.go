@@ -2,7 +2,7 @@ package widgets
 
 import "github.com/gdamore/tcell/v2"
 
-// Lines shows a few lines from the top, cut at the right edge; longer lists scroll.
+// Lines shows a few lines from the top; longer lists scroll.
 type Lines struct {
 	base
 	m LinesModel
@@ -20,17 +20,36 @@ func NewLines(look *Look) *Lines {
 // SetModel replaces what is shown.
 func (l *Lines) SetModel(m LinesModel) { l.m = m }
 
-// Height returns the lines it takes to show everything.
-func (l *Lines) Height() int { return len(l.m.Lines) }
+// Height returns the lines it takes to show everything in w cells.
+func (l *Lines) Height(w int) int { return len(l.rows(w)) }
+
+// rows lays the lines out. The last span of a line that is too long is wrapped under itself.
+func (l *Lines) rows(w int) []row {
+	var out []row
+	for i, ln := range l.m.Lines {
+		indent := 0
+		if n := len(ln); n > 0 {
+			indent = ln[:n-1].Width()
+		}
+		if ln.Width() <= w || indent > w/2 {
+			out = append(out, row{int64(i), 0, ln})
+			continue
+		}
+		last := ln[len(ln)-1]
+		lead := ln[:len(ln)-1]
+		for n, part := range wrap(string(last.Text), w-indent) {
+			out = append(out, row{int64(i), n, append(lead[:len(lead):len(lead)], Span{Text(part), last.Role})})
+			lead = Line{{Text: Pad("", indent)}}
+		}
+	}
+	return out
+}
 
 // Draw draws the lines.
 func (l *Lines) Draw(screen tcell.Screen) {
-	rows := make([]row, len(l.m.Lines))
-	for i, ln := range l.m.Lines {
-		rows[i] = row{int64(i), 0, ln}
-	}
-	l.v.set(rows)
-	l.v.draw(l.canvas(screen))
+	c := l.canvas(screen)
+	l.v.set(l.rows(c.w))
+	l.v.draw(c)
 }
 
 // Scroll moves by a scrolling key and says whether it was one.
