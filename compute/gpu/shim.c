@@ -42,7 +42,6 @@ extern void *wgpuCreateInstance(const instance_descriptor *);
 extern uint32_t wgpuAdapterGetLimits(void *, supported_limits *);
 extern uint32_t wgpuDeviceGetLimits(void *, supported_limits *);
 extern void wgpuAdapterRequestDevice(void *, const device_descriptor *, device_callback, void *);
-extern void wgpuDeviceDestroy(void *);
 extern uint32_t wgpuDevicePoll(void *, uint32_t wait, const void *index);
 extern void wgpuDevicePushErrorScope(void *, uint32_t filter);
 extern void wgpuDevicePopErrorScope(void *, error_callback, void *);
@@ -176,7 +175,8 @@ void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, con
 	return r.device;
 }
 
-void pl_device_destroy(void *device) { wgpuDeviceDestroy(device); }
+// pl_lose does what a driver reset does through the callback. The library's own "destroy" does nothing in this version.
+void pl_lose(pl_state *s, const char *message) { on_lost(1, message, s); }
 
 int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offset, const void *data, size_t size) {
 	wgpuDevicePushErrorScope(device, filter_validation);

@@ -132,8 +132,12 @@ func (s *shim) err(what string) error {
 
 func (s *shim) lost() bool { return s.state.lost != 0 }
 
-// destroy makes the device unusable, as a driver reset would. Only tests of device loss call it before Close.
-func (s *shim) destroy() { C.pl_device_destroy(s.device) }
+// lose reports the device as lost, as the library's callback does. Only tests call it: no call of the library provokes a loss.
+func (s *shim) lose(message string) {
+	text := C.CString(message)
+	defer C.free(unsafe.Pointer(text))
+	C.pl_lose(s.state, text)
+}
 
 // poll lets the library free what is no longer used, without waiting.
 func (s *shim) poll() { C.pl_poll(s.device, 0) }

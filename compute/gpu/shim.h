@@ -58,7 +58,7 @@ void pl_default_limits(pl_limits *limits);
 void pl_adapter_limits(void *adapter, pl_limits *limits);
 void pl_device_limits(void *device, pl_limits *limits);
 void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, const char *label);
-void pl_device_destroy(void *device);
+void pl_lose(pl_state *s, const char *message);
 
 int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offset, const void *data, size_t size);
 void pl_flush(void *device, void *queue);

@@ -1,0 +1,179 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"pooled/compute/op"
+	"pooled/compute/quant"
+)
+
+// parts are things to record wrongly with.
+type parts struct {
+	a, b, wide op.Buffer
+	w, vec     op.Weight
+	cache      op.KV
+	rope       op.Rope
+}
+
+func newParts(t *testing.T, d *Device) parts {
+	t.Helper()
+	ctx := context.Background()
+	return parts{
+		a: must[op.Buffer](t)(d.Buffer("a", 8)), b: must[op.Buffer](t)(d.Buffer("b", 8)), wide: must[op.Buffer](t)(d.Buffer("wide", 9)),
+		w:     must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "w", Type: quant.F32, Rows: 8, Cols: 8, Src: f32Bytes(make([]float32, 64)...)})),
+		vec:   must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "vec", Type: quant.F32, Rows: 1, Cols: 8, Src: f32Bytes(make([]float32, 8)...)})),
+		cache: must[op.KV](t)(d.KV("cache", 20, 8, op.KVF16)),
+		rope:  must[op.Rope](t)(d.Rope(8, 1e4, 30)),
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	d, other := openTest(t, Options{}), openTest(t, Options{})
+	x, foreign := newParts(t, d), newParts(t, other)
+	released := must[op.Buffer](t)(d.Buffer("released", 8))
+	released.Close()
+	cases := map[string]struct {
+		record func(b op.Builder)
+		want   error
+	}{
+		"nothing":          {func(b op.Builder) {}, errArgument},
+		"widths":           {func(b op.Builder) { b.MatVec(x.wide, x.w, x.a) }, errArgument},
+		"norm width":       {func(b op.Builder) { b.RMSNorm(x.wide, x.a, x.vec, 1) }, errArgument},
+		"norm in place":    {func(b op.Builder) { b.RMSNorm(x.a, x.a, x.vec, 1) }, errArgument},
+		"matrix as vector": {func(b op.Builder) { b.RMSNorm(x.b, x.a, x.w, 1) }, errArgument},
+		"in place":         {func(b op.Builder) { b.MatVec(x.a, x.w, x.a) }, errArgument},
+		"silu in place":    {func(b op.Builder) { b.SiluMul(x.a, x.a, x.b) }, errArgument},
+		"embed width":      {func(b op.Builder) { b.Embed(x.wide, x.w) }, errArgument},
+		"two sources":      {func(b op.Builder) { b.Embed(x.a, x.w); b.Input(x.b) }, errArgument},
+		"late input":       {func(b op.Builder) { b.MatVec(x.a, x.w, x.b); b.Input(x.a) }, errArgument},
+		"no heads":         {func(b op.Builder) { b.NormRope(x.a, nil, 0, x.rope, 1) }, errArgument},
+		"rope too wide":    {func(b op.Builder) { b.NormRope(x.a, nil, 2, x.rope, 1) }, errArgument},
+		"cache width":      {func(b op.Builder) { b.StoreKV(x.cache, x.wide, x.a) }, errArgument},
+		"head width":       {func(b op.Builder) { b.Attend(x.b, x.a, x.cache, 2, 2) }, errArgument},
+		"two tails":        {func(b op.Builder) { b.Tail(x.a, x.b); b.Tail(x.b, x.a) }, errArgument},
+		"after logits":     {func(b op.Builder) { b.Logits(x.a); b.Tail(x.b, x.a) }, errArgument},
+		"output changed":   {func(b op.Builder) { b.Output(x.a); b.MatVec(x.a, x.w, x.b) }, errArgument},
+		"foreign buffer":   {func(b op.Builder) { b.MatVec(foreign.a, x.w, x.b) }, errForeign},
+		"foreign weight":   {func(b op.Builder) { b.MatVec(x.a, foreign.w, x.b) }, errForeign},
+		"nil buffer":       {func(b op.Builder) { b.MatVec(nil, x.w, x.b) }, errForeign},
+		"released buffer":  {func(b op.Builder) { b.MatVec(x.a, x.w, released) }, errReleased},
+	}
+	used := d.Used()
+	for name, c := range cases {
+		b := d.Program("program under test")
+		c.record(b)
+		if _, err := b.Build(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "program under test") {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if got := d.Used(); got != used {
+		t.Errorf("%d bytes in use, %d before", got, used)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	d := openTest(t, Options{})
+	x := newParts(t, d)
+	build := func(record func(b op.Builder)) op.Program {
+		b := d.Program("p")
+		record(b)
+		return must[op.Program](t)(b.Build())
+	}
+	tokens := build(func(b op.Builder) {
+		b.Embed(x.a, x.w)
+		b.NormRope(x.a, nil, 1, x.rope, 1)
+		b.StoreKV(x.cache, x.a, x.a)
+		b.Output(x.a)
+		b.Tail(x.b, x.a)
+		b.Logits(x.b)
+	})
+	hidden := build(func(b op.Builder) { b.Input(x.a); b.Output(x.a) })
+	room := func(n int) [][]op.Candidate {
+		top := make([][]op.Candidate, n)
+		for i := range top {
+			top[i] = make([]op.Candidate, 0, 4)
+		}
+		return top
+	}
+	ids := make([]int32, op.MaxCols+1)
+	cases := map[string]struct {
+		p   op.Program
+		f   op.Frame
+		in  []float32
+		out *op.Out
+	}{
+		"no columns":        {tokens, op.Frame{}, nil, nil},
+		"many columns":      {tokens, op.Frame{N: 17, Tokens: ids}, nil, nil},
+		"before the start":  {tokens, op.Frame{N: 1, Pos: -1, Tokens: ids[:1]}, nil, nil},
+		"past the cache":    {tokens, op.Frame{N: 2, Pos: 19, Tokens: ids[:2]}, nil, nil},
+		"missing token":     {tokens, op.Frame{N: 2, Tokens: ids[:1]}, nil, nil},
+		"unknown token":     {tokens, op.Frame{N: 1, Tokens: []int32{8}}, nil, nil},
+		"negative token":    {tokens, op.Frame{N: 1, Tokens: []int32{-1}}, nil, nil},
+		"head before":       {tokens, op.Frame{N: 1, HeadFrom: -1, Tokens: ids[:1]}, nil, nil},
+		"head past the end": {tokens, op.Frame{N: 1, HeadFrom: 2, Tokens: ids[:1]}, nil, nil},
+		"input not wanted":  {tokens, op.Frame{N: 1, Tokens: ids[:1]}, make([]float32, 8), nil},
+		"short hidden":      {tokens, op.Frame{N: 2, Tokens: ids[:2]}, nil, &op.Out{Hidden: make([]float32, 8)}},
+		"short logits":      {tokens, op.Frame{N: 2, Tokens: ids[:2]}, nil, &op.Out{Logits: make([]float32, 8)}},
+		"many candidates":   {tokens, op.Frame{N: 1, Tokens: ids[:1]}, nil, &op.Out{K: 9, Top: room(1)}},
+		"no room for them":  {tokens, op.Frame{N: 1, Tokens: ids[:1]}, nil, &op.Out{K: 5, Top: room(1)}},
+		"columns of them":   {tokens, op.Frame{N: 2, Tokens: ids[:2]}, nil, &op.Out{K: 1, Top: room(1)}},
+		"short input":       {hidden, op.Frame{N: 2}, make([]float32, 8), nil},
+		"no logits":         {hidden, op.Frame{N: 1}, make([]float32, 8), &op.Out{K: 1, Top: room(1)}},
+	}
+	submits := d.Stats().Submits
+	for name, c := range cases {
+		if err := c.p.Run(context.Background(), c.f, c.in, c.out); !errors.Is(err, errArgument) {
+			t.Errorf("%s: got %v, want %v", name, err, errArgument)
+		}
+	}
+	if got := d.Stats().Submits; got != submits {
+		t.Errorf("%d submits for refused runs", got-submits)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := hidden.Run(cancelled, op.Frame{N: 1}, make([]float32, 8), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v", err)
+	}
+	x.a.Close()
+	if err := hidden.Run(context.Background(), op.Frame{N: 1}, make([]float32, 8), nil); !errors.Is(err, errReleased) {
+		t.Errorf("after a buffer was closed: got %v, want %v", err, errReleased)
+	}
+}
+
+// A run is one submit and at most one readback, and its number of launches is known.
+func TestStats(t *testing.T) {
+	d := openTest(t, Options{})
+	p, in, out := identity(t, d, 32)
+	before := d.Stats()
+	run := func(out *op.Out) {
+		if err := p.Run(context.Background(), op.Frame{N: 1}, in, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(out)
+	run(nil)
+	after := d.Stats()
+	got := Stats{after.Launches - before.Launches, after.Submits - before.Submits, after.Readbacks - before.Readbacks,
+		after.Uploads - before.Uploads, after.BytesDown - before.BytesDown, after.BytesUp - before.BytesUp}
+	want := Stats{Launches: 2, Submits: 2, Readbacks: 1, Uploads: 4, BytesDown: 128, BytesUp: 2 * (frameSlot + 128)}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestRunAllocatesNothing(t *testing.T) {
+	d := openTest(t, Options{})
+	p, in, out := identity(t, d, 32)
+	ctx, frame := context.Background(), op.Frame{N: 1}
+	got := testing.AllocsPerRun(50, func() {
+		if err := p.Run(ctx, frame, in, out); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got != 0 {
+		t.Errorf("%v allocations per run, want 0", got)
+	}
+}
