@@ -136,37 +136,44 @@ func (m *Model) Profile() (token.Profile, error) {
 	return token.ProfileOf(m.file.StrOr("tokenizer.chat_template", ""), t), nil
 }
 
-func (m *Model) tokenizer() (*token.Tokenizer, error) {
+func (m *Model) tokenizer() (*token.Tokenizer, error) { return readTokenizer(m.file, m.Vocab) }
+
+// ReadTokenizer makes the tokenizer that a model file describes, also one without weights (spec engine.md 1.2).
+func ReadTokenizer(f *gguf.File) (*token.Tokenizer, error) { return readTokenizer(f, maxVocab) }
+
+// readTokenizer is ReadTokenizer for a table of that many rows.
+func readTokenizer(f *gguf.File, rows int) (*token.Tokenizer, error) {
 	const prefix = "tokenizer.ggml."
-	if kind := m.file.StrOr(prefix+"model", ""); kind != "gpt2" {
+	if kind := f.StrOr(prefix+"model", ""); kind != "gpt2" {
 		return nil, fmt.Errorf("%w: tokenizer model %.32q, only gpt2 is known", ErrModel, kind)
 	}
-	v := token.Vocab{Pre: m.file.StrOr(prefix+"pre", ""), Template: m.file.StrOr("tokenizer.chat_template", "")}
+	v := token.Vocab{Pre: f.StrOr(prefix+"pre", ""), Template: f.StrOr("tokenizer.chat_template", "")}
 	var err error
-	if v.Tokens, err = m.file.Strings(prefix + "tokens"); err != nil {
+	if v.Tokens, err = f.Strings(prefix + "tokens"); err != nil {
 		return nil, err
 	}
-	if v.Merges, err = m.file.Strings(prefix + "merges"); err != nil {
+	if v.Merges, err = f.Strings(prefix + "merges"); err != nil {
 		return nil, err
 	}
-	types, err := m.file.Ints(prefix + "token_type")
+	types, err := f.Ints(prefix + "token_type")
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range types {
 		v.Types = append(v.Types, int32(max(math.MinInt32, min(t, math.MaxInt32))))
 	}
-	if len(v.Tokens) > m.Vocab {
-		return nil, fmt.Errorf("%w: %d tokens but %d rows in the embedding table", ErrModel, len(v.Tokens), m.Vocab)
+	if len(v.Tokens) > rows {
+		return nil, fmt.Errorf("%w: %d tokens but %d rows in the embedding table", ErrModel, len(v.Tokens), rows)
 	}
-	v.EOS, v.Pad, v.BOS = m.tokenID("eos"), m.tokenID("padding"), m.tokenID("bos")
+	id := func(name string) int32 { return tokenID(f, name, len(v.Tokens)) }
+	v.EOS, v.Pad, v.BOS = id("eos"), id("padding"), id("bos")
 	return token.New(v)
 }
 
 // tokenID reads one of the ids that the file names; -1 for none.
-func (m *Model) tokenID(name string) int32 {
-	id, err := m.file.Uint("tokenizer.ggml." + name + "_token_id")
-	if err != nil || id >= uint64(m.Vocab) {
+func tokenID(f *gguf.File, name string, size int) int32 {
+	id, err := f.Uint("tokenizer.ggml." + name + "_token_id")
+	if err != nil || id >= uint64(size) {
 		return -1
 	}
 	return int32(id)

@@ -1,0 +1,221 @@
+// Package headless runs a room without a screen: it prints what happens, as lines for people or as JSON for programs,
+// and asks single questions for scripts.
+//
+// It only reads the room's events and calls its commands, exactly as a screen does. Log and status lines go to the
+// log writer (standard error), answers to the answer writer (standard output), and nothing else goes there.
+package headless
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pooled/session"
+	"pooled/session/usage"
+)
+
+// statusEvery is the longest time between two status lines (seed 000: "once a minute").
+const statusEvery = time.Minute
+
+// Options say what Watch prints.
+type Options struct {
+	Log   io.Writer
+	JSON  bool // one object per event instead of lines
+	Quiet bool // only errors and the status line
+}
+
+// Watch prints the room's events until it closes, and returns why it closed (nil after a wanted end). When ctx ends
+// first it closes the room and goes on until that is done.
+func Watch(ctx context.Context, view session.View, o Options) *session.Problem {
+	w := &watcher{view: view, o: o}
+	return w.run(ctx)
+}
+
+type watcher struct {
+	view  session.View
+	o     Options
+	shown bool         // a status line was printed
+	key   usage.Status // what it said, without speed and passes
+}
+
+func (w *watcher) run(ctx context.Context) *session.Problem {
+	sub, st := w.view.Subscribe("headless")
+	defer sub.Close()
+	for _, line := range st.Log {
+		w.line(line.At, line.Level, line.Text)
+	}
+	w.showStatus(st, time.Now(), false)
+	minute := time.NewTicker(statusEvery)
+	defer minute.Stop()
+	leave := ctx.Done()
+	for {
+		if closed, ok := w.drain(sub); ok {
+			return closed.Problem
+		}
+		select {
+		case <-sub.Ready():
+		case now := <-minute.C:
+			w.showStatus(w.view.Snapshot(), now, true)
+		case <-leave:
+			leave = nil
+			if err := w.view.Close(); err != nil {
+				return nil // closed already; the last event says why, if it is still to come
+			}
+		}
+	}
+}
+
+// drain prints the events that wait. ok is true once the room has closed.
+func (w *watcher) drain(sub *session.Subscription) (closed session.RoomClosed, ok bool) {
+	for {
+		e, more := sub.TryNext()
+		if !more {
+			return closed, false
+		}
+		if _, lagged := e.Event.(session.Lagged); lagged {
+			w.showStatus(sub.Resync(), e.At, false)
+		}
+		w.event(e)
+		if c, is := e.Event.(session.RoomClosed); is {
+			return c, true
+		}
+	}
+}
+
+// event prints one event.
+func (w *watcher) event(e session.Envelope) {
+	if w.o.JSON {
+		b, err := json.Marshal(e)
+		if err != nil {
+			b = []byte(fmt.Sprintf(`{"ev":"notice","level":"error","text":%q}`, err))
+		}
+		_, _ = w.o.Log.Write(append(b, '\n'))
+		return
+	}
+	if n, is := e.Event.(session.Notice); is {
+		w.line(e.At, n.Level, n.Text)
+		return
+	}
+	w.showStatus(w.view.Snapshot(), e.At, false)
+}
+
+// line prints one line of the log.
+func (w *watcher) line(at time.Time, level session.Level, text string) {
+	if w.o.JSON || w.o.Quiet && level != session.Error {
+		return
+	}
+	_, _ = fmt.Fprintf(w.o.Log, "%s %s\n", at.Format(time.TimeOnly), text)
+}
+
+// Ask waits for the room's model (at most wait; 0 for ever), asks one question and writes the answer to out: only the
+// answer, then one line break. When ctx ends it stops the answer and returns its error.
+func Ask(ctx context.Context, view session.View, question string, wait time.Duration, out io.Writer) error {
+	sub, st := view.Subscribe("one question")
+	defer sub.Close()
+	if err := awaitOnline(ctx, sub, st, wait); err != nil {
+		return err
+	}
+	if err := view.Ask(question); err != nil {
+		return err
+	}
+	return answer(ctx, view, sub, out)
+}
+
+// awaitOnline waits until questions can be asked.
+func awaitOnline(ctx context.Context, sub *session.Subscription, st *session.State, wait time.Duration) error {
+	if st.Phase == session.Online {
+		return nil
+	}
+	limit := ctx
+	if wait > 0 {
+		var cancel context.CancelFunc
+		limit, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	for {
+		e, err := sub.Next(limit)
+		switch {
+		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			return &session.Problem{
+				Code: "no-model",
+				What: "the room has no model started yet",
+				Why:  fmt.Sprintf("its host did not start one within %s", wait),
+				Do:   "ask the host to start it, or wait longer with --wait",
+				Exit: session.ExitFailed,
+			}
+		case err != nil:
+			return err
+		}
+		switch ev := e.Event.(type) {
+		case session.RoomOnline:
+			return nil
+		case session.Lagged:
+			if st := sub.Resync(); st.Phase == session.Online {
+				return nil
+			}
+		case session.RoomClosed:
+			return closedEarly(ev)
+		}
+	}
+}
+
+// answer writes the running answer's text to out.
+func answer(ctx context.Context, view session.View, sub *session.Subscription, out io.Writer) error {
+	wrote := false
+	for {
+		e, err := sub.Next(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				_ = view.Stop() // best effort: the room may be gone
+				if wrote {
+					_, _ = io.WriteString(out, "\n")
+				}
+			}
+			return err
+		}
+		switch ev := e.Event.(type) {
+		case session.AnswerText:
+			if ev.Reasoning {
+				continue
+			}
+			wrote = true
+			if _, err := io.WriteString(out, ev.Text); err != nil {
+				_ = view.Stop()
+				return fmt.Errorf("write the answer: %w", err)
+			}
+		case session.AnswerDone:
+			if ev.Reason == session.DoneFailed {
+				if wrote {
+					_, _ = io.WriteString(out, "\n")
+				}
+				return &session.Problem{
+					Code: "answer-failed", What: "the answer failed", Why: ev.Err,
+					Do: "ask again once the room is online", Exit: session.ExitFailed,
+				}
+			}
+			_, err := io.WriteString(out, "\n")
+			return err
+		case session.AskRefused:
+			return &session.Problem{
+				Code: "refused-" + ev.Code, What: "the room did not take the question", Why: ev.Why,
+				Do: "try again in a moment", Exit: session.ExitFailed,
+			}
+		case session.RoomClosed:
+			return closedEarly(ev)
+		}
+	}
+}
+
+// closedEarly is the error of a room that closed before the answer was whole.
+func closedEarly(ev session.RoomClosed) error {
+	if ev.Problem != nil {
+		return ev.Problem
+	}
+	return &session.Problem{
+		Code: "room-closed", What: "the room closed", Why: ev.Reason,
+		Do: "join again when its host has opened it", Exit: session.ExitNoRoom,
+	}
+}
