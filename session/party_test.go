@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pooled/session"
 	"pooled/session/sessiontest"
@@ -22,12 +23,16 @@ type party struct {
 	t   *testing.T
 	net *sessiontest.Net
 	wg  sync.WaitGroup
+
+	leave  []context.CancelFunc
+	guests []*guest
 }
 
 // guest of a party: a room with what belongs to it.
 type guest struct {
 	*session.Room
 	id     session.PeerID
+	mesh   *sessiontest.Mesh
 	engine *sessiontest.Engine
 	rec    *sessiontest.Recorder
 	ended  chan struct{}
@@ -39,12 +44,17 @@ func bubble(t *testing.T, run func(*party)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &party{t: t, net: sessiontest.NewNet()}
+		defer func() {
+			for _, leave := range p.leave {
+				leave()
+			}
+			p.wg.Wait()
+		}()
 		run(p)
-		p.wg.Wait()
 	})
 }
 
-// enter starts a room; it is closed when the test ends.
+// enter starts a room; its context ends with the party.
 func (p *party) enter(id session.PeerID, o session.Options, e *sessiontest.Engine) *guest {
 	p.t.Helper()
 	o.Code = code
@@ -64,15 +74,14 @@ func (p *party) enter(id session.PeerID, o session.Options, e *sessiontest.Engin
 	}
 	g := &guest{Room: room, id: id, engine: e, ended: make(chan struct{}), rec: sessiontest.Record(p.t, room, string(id))}
 	m := p.net.Mesh(id, room.Deliver)
+	g.mesh = m
+	p.guests = append(p.guests, g)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.wg.Go(func() {
 		defer close(g.ended)
 		g.err = room.Run(ctx, m)
 	})
-	p.t.Cleanup(func() {
-		cancel()
-		<-g.ended
-	})
+	p.leave = append(p.leave, cancel)
 	return g
 }
 
@@ -93,6 +102,18 @@ func (p *party) worker(id session.PeerID, layers int) *guest {
 	g := p.enter(id, session.Options{Role: session.Worker, PledgeBytes: pledge(layers)}, &sessiontest.Engine{})
 	g.rec.Wait(sessiontest.Is[session.RoomOpened]())
 	return g
+}
+
+// slow makes an engine take d for every call.
+func slow(d time.Duration) func(context.Context, string) error {
+	return func(ctx context.Context, _ string) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // asker joins as an API client.

@@ -31,7 +31,7 @@ const (
 	KindAPI      Kind = "API client"
 )
 
-// Phase is where this device stands. The texts shown for it are PhaseText's (spec cli.md 6.4).
+// Phase is where this device stands. The texts shown for it are those of spec cli.md 6.4.
 type Phase string
 
 // Phases.

@@ -35,24 +35,34 @@ const (
 	vocabulary
 )
 
-// Engine is a session.Engine that computes the made-up model. Set the fields before the room runs.
+// Engine is a session.Engine that computes the made-up model.
 type Engine struct {
-	// Hook sees every call before it is made ("model", "load", "embed", "embedtop", "hidden", "top") and can wait, on
-	// ctx too, or make it fail.
-	Hook func(ctx context.Context, call string) error
-	// Script is what the head says, token by token, instead of what it computes, once a prompt was read; nil: computed.
-	Script []int32
-
 	mu     sync.Mutex
+	before func(ctx context.Context, call string) error
+	script []int32
+	said   bool // the script is used instead of the computed head
 	spec   session.LoadSpec
 	loaded bool
 	cache  [][][Width]int // layer, position
-	said   int
 	loads  int
-	frees  int
 }
 
 var _ session.Engine = (*Engine)(nil)
+
+// Hook sets a function that runs before every call ("model", "load", "embed", "embedtop", "hidden", "top"); it can wait,
+// on ctx too, or make the call fail. nil ends that.
+func (e *Engine) Hook(before func(ctx context.Context, call string) error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.before = before
+}
+
+// Say makes the head say these tokens and then end every turn; nil lets it compute again.
+func (e *Engine) Say(script []int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.script, e.said = script, script != nil
+}
 
 // Loads returns how often layers were loaded.
 func (e *Engine) Loads() int {
@@ -69,8 +79,11 @@ func (e *Engine) Holds() (session.LoadSpec, bool) {
 }
 
 func (e *Engine) hook(ctx context.Context, call string) error {
-	if e.Hook != nil {
-		return e.Hook(ctx, call)
+	e.mu.Lock()
+	before := e.before
+	e.mu.Unlock()
+	if before != nil {
+		return before(ctx, call)
 	}
 	return ctx.Err()
 }
@@ -243,10 +256,9 @@ func (e *Engine) head(hidden []float32, k int) []op.Candidate {
 	}
 	first := int32(' ' + sum%95)
 	switch {
-	case e.Script != nil && e.said < len(e.Script):
-		first = e.Script[e.said]
-		e.said++
-	case e.Script != nil || sum%37 == 0:
+	case e.said && len(e.script) > 0:
+		first, e.script = e.script[0], e.script[1:]
+	case e.said || sum%37 == 0:
 		first = End
 	}
 	top := []op.Candidate{{ID: first, Logit: 10}}
@@ -271,7 +283,6 @@ func (e *Engine) Free() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.loaded, e.cache, e.spec = false, nil, session.LoadSpec{}
-	e.frees++
 }
 
 // Close frees.
