@@ -18,7 +18,7 @@ type fake struct {
 	failAt, calls int
 	made, closed  []string
 	loads         []string
-	onLoad        func()
+	onCall        func(call int)
 	used          int64
 	ran           int
 }
@@ -35,6 +35,9 @@ type thing struct {
 
 func (d *fake) make(name string, width int, bytes int64) (*thing, error) {
 	d.calls++
+	if d.onCall != nil {
+		d.onCall(d.calls)
+	}
 	if d.calls == d.failAt {
 		return nil, fmt.Errorf("%s: %w", name, errFake)
 	}
@@ -74,9 +77,6 @@ func (d *fake) Used() int64   { return d.used }
 func (d *fake) Close() error  { return nil }
 
 func (d *fake) Load(ctx context.Context, w op.WeightSpec) (op.Weight, error) {
-	if d.onLoad != nil {
-		d.onLoad()
-	}
 	d.loads = append(d.loads, w.Name)
 	n, err := io.Copy(io.Discard, w.Src)
 	if err != nil {

@@ -84,12 +84,17 @@ func add[T interface{ Close() }](l *loader, thing T, err error) (made T) {
 	return thing
 }
 
-// weight loads a tensor; a context that ended stops it here and between chunks.
-func (l *loader) weight(w want) op.Weight {
+// ready says whether loading may go on: nothing failed and the context has not ended.
+func (l *loader) ready() bool {
 	if l.err == nil {
 		l.err = l.run()
 	}
-	if l.err != nil {
+	return l.err == nil
+}
+
+// weight loads a tensor; a context that ends stops it between two reads.
+func (l *loader) weight(w want) op.Weight {
+	if !l.ready() {
 		return nil
 	}
 	t, err := w.find(l.model.file)
@@ -105,7 +110,7 @@ func (l *loader) weight(w want) op.Weight {
 }
 
 func (l *loader) buffer(name string, width int) op.Buffer {
-	if l.err != nil {
+	if !l.ready() {
 		return nil
 	}
 	made, err := l.dev.Buffer(name, width)
@@ -114,7 +119,7 @@ func (l *loader) buffer(name string, width int) op.Buffer {
 
 // kv makes a cache for the shard's context.
 func (l *loader) kv(name string, width int) op.KV {
-	if l.err != nil {
+	if !l.ready() {
 		return nil
 	}
 	made, err := l.dev.KV(name, l.spec.Ctx, width, l.spec.KV)
@@ -123,7 +128,7 @@ func (l *loader) kv(name string, width int) op.KV {
 
 // rope makes a rotation table for the shard's context.
 func (l *loader) rope(nRot int, theta float64) op.Rope {
-	if l.err != nil {
+	if !l.ready() {
 		return nil
 	}
 	made, err := l.dev.Rope(nRot, theta, l.spec.Ctx)
@@ -132,7 +137,7 @@ func (l *loader) rope(nRot int, theta float64) op.Rope {
 
 // program records and builds.
 func (l *loader) program(name string, record func(op.Builder)) op.Program {
-	if l.err != nil {
+	if !l.ready() {
 		return nil
 	}
 	b := l.dev.Program(name)

@@ -92,18 +92,36 @@ func TestProgressRisesToTheEnd(t *testing.T) {
 	}
 }
 
-func TestCancelBetweenTensors(t *testing.T) {
+// A context that ends stops loading at the next read or the next thing to make, whatever that is.
+func TestCancelWhileLoading(t *testing.T) {
 	m := newSynth(t).model(t)
+	for at := 1; at <= 40; at++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		d := &fake{}
+		d.onCall = func(call int) {
+			if call == at {
+				cancel()
+			}
+		}
+		_, err := compute.LoadShard(ctx, d, m, full(m), nil)
+		if !errors.Is(err, context.Canceled) || d.used != 0 {
+			t.Errorf("cancelled at call %d: got %v, %d bytes left", at, err, d.used)
+		}
+		if d.calls != at {
+			t.Errorf("cancelled at call %d: %d calls were made", at, d.calls)
+		}
+		cancel()
+	}
+	// In the middle of a tensor.
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &fake{}
-	d.onLoad = func() {
-		if len(d.loads) == 7 {
+	_, err := compute.LoadShard(ctx, d, m, full(m), func(done, total int64) {
+		if done > total/2 {
 			cancel()
 		}
-	}
-	_, err := compute.LoadShard(ctx, d, m, full(m), nil)
-	if !errors.Is(err, context.Canceled) || len(d.loads) != 8 || d.used != 0 {
-		t.Errorf("got %v after %d loads, %d bytes left", err, len(d.loads), d.used)
+	})
+	if !errors.Is(err, context.Canceled) || d.used != 0 {
+		t.Errorf("cancelled by the progress: got %v, %d bytes left", err, d.used)
 	}
 }
 

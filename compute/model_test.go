@@ -31,7 +31,7 @@ func TestModelFacts(t *testing.T) {
 			t.Errorf("layer %d has %d bytes, want 0", i, got)
 		}
 	}
-	if f16, f32 := m.KVPerPos(op.KVF16), m.KVPerPos(op.KVF32); f16 != 2*2*2*14 || f32 != 2*f16 {
+	if f16, f32 := m.KVPerPos(op.KVF16), m.KVPerPos(op.KVF32); f16 != 2*2*2*24 || f32 != 2*f16 {
 		t.Errorf("a position takes %d bytes in f16 and %d in f32", f16, f32)
 	}
 	m = newSynth(t).tied().model(t)
@@ -112,7 +112,7 @@ func TestBadModels(t *testing.T) {
 			return s.set("qwen3.attention.key_length", uint32(7)).set("qwen3.attention.value_length", uint32(7)).set("qwen3.rope.dimension_count", uint32(6))
 		}, "key_length"},
 		{"values of another width", func(s *synth) *synth { return s.set("qwen3.attention.value_length", uint32(16)) }, "value_length"},
-		{"rotation wider than a head", func(s *synth) *synth { return s.set("qwen3.rope.dimension_count", uint32(16)) }, "dimension_count"},
+		{"rotation wider than a head", func(s *synth) *synth { return s.set("qwen3.rope.dimension_count", uint32(26)) }, "dimension_count"},
 		{"odd rotation", func(s *synth) *synth { return s.set("qwen3.rope.dimension_count", uint32(9)) }, "dimension_count"},
 		{"no rope base", func(s *synth) *synth { return s.set("qwen3.rope.freq_base", nil) }, "freq_base"},
 		{"negative rope base", func(s *synth) *synth { return s.set("qwen3.rope.freq_base", float32(-1)) }, "freq_base"},

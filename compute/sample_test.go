@@ -206,6 +206,7 @@ func TestPickEdges(t *testing.T) {
 		{"not a number is greedy", compute.Pick(c, math.NaN(), 40, 0.99), 9},
 		{"more than there are", compute.Pick(c, 100, 40, 0.99), 4},
 		{"none is one", compute.Pick(c, 100, 0, 0.99), 9},
+		{"exactly at the border", compute.Pick([]op.Candidate{{ID: 3}, {ID: 5}}, 1, 2, 0.5), 3},
 		{"rounding past the end takes the best", compute.Pick(c, 1, 2, 1.5), 9},
 	} {
 		if e.got != e.want {

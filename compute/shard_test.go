@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -284,4 +285,58 @@ func TestNaNIsReported(t *testing.T) {
 			t.Errorf("head: got %v", err)
 		}
 	})
+}
+
+// A second backend gives the reference's logits. The tiny models' goldens say the same of one shape and few positions;
+// this is for odd shapes, an untied head and positions far enough for every form of attention.
+func TestBackendsAgree(t *testing.T) {
+	const tolerance = 2e-3 // spec engine.md 9.4: an f32 engine with an f32 cache
+	for name, m := range subjects(t) {
+		t.Run(name, func(t *testing.T) {
+			n := min(m.CtxMax, 400) / op.MaxCols * op.MaxCols
+			tokens := ids(m, n)
+			want := lastFrame(t, onRef.device(t), m, tokens)
+			sane(t, want)
+			for _, k := range kinds[1:] {
+				got, worst := lastFrame(t, k.device(t), m, tokens), 0.0
+				sane(t, got)
+				for i := range want {
+					worst = max(worst, math.Abs(float64(got[i])-float64(want[i])))
+				}
+				t.Logf("%s: worst logit off by %.2g of %g at positions %d to %d", k.name, worst, tolerance, n-op.MaxCols, n-1)
+				if worst > tolerance {
+					t.Errorf("%s: a logit is off by %g, at most %g allowed", k.name, worst, tolerance)
+				}
+			}
+		})
+	}
+}
+
+// lastFrame runs tokens in frames of op.MaxCols and returns the logits of the last frame. The last tokens are run once
+// more one at a time, and must give the same bits.
+func lastFrame(t *testing.T, dev op.Device, m *compute.Model, tokens []int32) []float32 {
+	t.Helper()
+	ctx := context.Background()
+	s := load(t, dev, m, compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: len(tokens), KV: op.KVF32})
+	last := len(tokens) - op.MaxCols
+	for pos := 0; pos < last; pos += op.MaxCols {
+		if _, err := s.Embed(ctx, pos, tokens[pos:pos+op.MaxCols]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.EmbedLogits(ctx, last, tokens[last:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = slices.Clone(got)
+	for c := op.MaxCols - 3; c < op.MaxCols; c++ {
+		one, err := s.EmbedLogits(ctx, last+c, tokens[last+c:last+c+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(one, got[c*m.Vocab:(c+1)*m.Vocab]) {
+			t.Errorf("%s: position %d alone differs from its frame", dev.Info().Backend, last+c)
+		}
+	}
+	return got
 }

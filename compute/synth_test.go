@@ -24,7 +24,7 @@ const (
 	synthWidth  = 36
 	synthLayers = 3
 	synthVocab  = 61
-	synthHead   = 14
+	synthHead   = 24
 	synthHeads  = 6
 	synthKV     = 2
 	synthFF     = 50

@@ -97,6 +97,36 @@ func TestTopIsTheOrderOfLogits(t *testing.T) {
 	}
 }
 
+// What is recorded after a tail sees the head columns at their own positions.
+func TestPositionsAfterTail(t *testing.T) {
+	b := newBench(t, 2)
+	x, last := b.buf(4), b.buf(4)
+	table, err := b.dev.Rope(4, 10, 20)
+	must(t, table, err)
+	all := b.program(func(r op.Builder) {
+		r.Input(x)
+		r.NormRope(x, nil, 1, table, 0)
+		r.Logits(x)
+	})
+	after := b.program(func(r op.Builder) {
+		r.Input(x)
+		r.Tail(last, x)
+		r.NormRope(last, nil, 1, table, 0)
+		r.Logits(last)
+	})
+	in := random(30, 3*4)
+	want, got := op.Out{Logits: make([]float32, 12)}, op.Out{Logits: make([]float32, 4)}
+	if err := all.Run(context.Background(), op.Frame{Pos: 5, N: 3}, in, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := after.Run(context.Background(), op.Frame{Pos: 5, N: 3, HeadFrom: 2}, in, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Logits, want.Logits[8:]) || slices.Equal(got.Logits, in[8:]) {
+		t.Errorf("got %v, want %v, from %v", got.Logits, want.Logits[8:], in[8:])
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	p := small(newBench(t, 2), 16)
 	for _, c := range []struct {
