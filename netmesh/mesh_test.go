@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // deadline bounds a whole test, and every wait in it.
-const deadline = 30 * time.Second
+const deadline = 90 * time.Second
 
 // testNet is a signaling server and the meshes of one test.
 type testNet struct {
@@ -124,20 +124,28 @@ func (n *testNet) join(id PeerID, change ...func(*Config, *tuning)) *node {
 	return nd
 }
 
+// next waits for the next event.
+func (n *node) next() Event {
+	n.t.Helper()
+	select {
+	case e := <-n.events:
+		return e
+	case <-n.ctx.Done():
+		n.t.Fatalf("%s: no event came", n.ID())
+		return nil
+	}
+}
+
 // want waits for the next event of type T, passing RTTs over.
 func want[T Event](n *node) T {
 	n.t.Helper()
 	for {
-		select {
-		case e := <-n.events:
-			if v, ok := e.(T); ok {
-				return v
-			}
-			if _, ok := e.(RTT); !ok {
-				n.t.Fatalf("%s: got %#v, want a %T", n.ID(), e, *new(T))
-			}
-		case <-n.ctx.Done():
-			n.t.Fatalf("%s: no %T came", n.ID(), *new(T))
+		e := n.next()
+		if v, ok := e.(T); ok {
+			return v
+		}
+		if _, ok := e.(RTT); !ok {
+			n.t.Fatalf("%s: got %#v, want a %T", n.ID(), e, *new(T))
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package netmesh
 
 import (
-	"encoding/binary"
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,13 +15,16 @@ import (
 	"pooled/netmesh/wire"
 )
 
-// frameOf is a frame of n columns of width values that shows its number everywhere.
+// noise is what frames are cut from.
+var noise = sync.OnceValue(func() []byte {
+	b := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b
+})
+
+// frameOf is a frame of n columns of width values, different for every i below 1000.
 func frameOf(i, n, width int) *wire.Frame {
-	f := &wire.Frame{Kind: wire.HiddenB, Pos: uint32(i * n), N: n, Reset: i == 0, Data: make([]byte, 2*n*width)}
-	for k := 0; k < len(f.Data); k += 2 {
-		binary.LittleEndian.PutUint16(f.Data[k:], uint16(i*31+k))
-	}
-	return f
+	return &wire.Frame{Kind: wire.HiddenB, Pos: uint32(i * n), N: n, Reset: i == 0, Data: noise()[2*i:][:2*n*width]}
 }
 
 // TestFramesInOrder sends a thousand prompt frames with messages between them.
@@ -29,10 +34,10 @@ func TestFramesInOrder(t *testing.T) {
 	const count, window = 1000, 100
 	frames, messages := 0, 0
 	take := func() {
-		switch e := (<-b.events).(type) {
+		switch e := b.next().(type) {
 		case FrameIn:
 			want := frameOf(frames, 16, 2048)
-			if e.Peer != a.ID() || e.Frame.Pos != want.Pos || e.Frame.N != 16 || e.Frame.Reset != want.Reset || string(e.Frame.Data) != string(want.Data) {
+			if e.Peer != a.ID() || e.Frame.Pos != want.Pos || e.Frame.N != 16 || e.Frame.Reset != want.Reset || !bytes.Equal(e.Frame.Data, want.Data) {
 				t.Fatalf("frame %d: got pos %d, %d columns, %d bytes", frames, e.Frame.Pos, e.Frame.N, len(e.Frame.Data))
 			}
 			frames++
@@ -143,7 +148,7 @@ func TestRTT(t *testing.T) {
 	a, b := n.pair(func(_ *Config, t *tuning) { t.ping = 30 * time.Millisecond })
 	for range 3 {
 		for {
-			r, ok := (<-a.events).(RTT)
+			r, ok := a.next().(RTT)
 			if !ok {
 				continue
 			}
