@@ -19,6 +19,7 @@ var layers = map[string][]string{
 	"pooled/session/deal":          {},
 	"pooled/session/usage":         {"pooled/session"},
 	"pooled/session/headless":      {"pooled/session", "pooled/session/usage", "pooled/catalog"},
+	"pooled/session/demo":          {"pooled/session", "pooled/netmesh/invite", "pooled/catalog"},
 	"pooled/session/launch":        {"pooled/session", "pooled/netmesh", "pooled/compute", "pooled/catalog"},
 	"pooled/session/sessiontest":   {"pooled/session", "pooled/netmesh", "pooled/compute"},
 	"pooled/netmesh":               {"pooled/netmesh"},

@@ -1,156 +1,177 @@
-// Package demo plays a whole room on one computer: it starts the other processes that a room needs, a signaling server
-// and a joining device, beside the host that the caller runs in its own process.
+// Package demo plays a whole room on one computer: a signaling server and a joining device, each a process of its own,
+// beside the host that runs in the caller's process.
 //
 // Every child is this same program. A child ends when Close is called, when the context it was started under ends, or
-// when this process dies (its standard input closes). Nothing of a child reaches the terminal: its last lines are kept
-// for the error that tells why it ended.
+// when this process dies (its standard input closes, or its host is gone). Nothing of a child reaches the terminal: its
+// last lines are kept for the error that tells why it ended.
 package demo
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os/exec"
+	"os"
 	"strings"
 	"sync"
-	"time"
+
+	"pooled/catalog"
+	"pooled/session"
+	"pooled/session/headless"
+	"pooled/session/launch"
 )
 
-// ErrChild: a process of the demo ended by itself.
-var ErrChild = errors.New("a process of the demo ended")
+// Question is what is asked when nothing else is.
+const Question = "Name the largest planet in our solar system. One sentence."
 
-// keepLines is how many of a child's last lines are kept.
-const keepLines = 6
+// guestName is how the room shows the joining device.
+const guestName = "second-device"
 
-// closeTime is how long a child may take to end after it was asked to.
-const closeTime = 3 * time.Second
+// Demo is the part of the room that runs in other processes.
+type Demo struct {
+	exe    string
+	addr   string // of the signaling server
+	signal *child
 
-// Child is a running process of the demo.
-type Child struct {
-	name  string
-	cmd   *exec.Cmd
-	stdin io.Closer
-	first chan string   // its first line on standard output
-	done  chan struct{} // closed when it was waited for
-	err   error         // of Wait, valid once done is closed
-
-	mu    sync.Mutex
-	lines []string
+	guests sync.WaitGroup // the goroutine that starts and watches the joining device
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	failed error // why the joining device ended by itself
 }
 
-// Start runs exe with args under ctx; name is for people. The caller calls Close.
-func Start(ctx context.Context, name, exe string, args ...string) (*Child, error) {
-	c := &Child{name: name, first: make(chan string, 1), done: make(chan struct{})}
-	c.cmd = exec.CommandContext(ctx, exe, args...)
-	c.cmd.Cancel = func() error { return terminate(c.cmd.Process) }
-	c.cmd.WaitDelay = closeTime
-	stdin, err := c.cmd.StdinPipe()
+// Open starts the signaling server, on its usual port when that is free.
+func Open(ctx context.Context) (*Demo, error) {
+	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", name, err)
+		return nil, fmt.Errorf("find this program's own file: %w", err)
 	}
-	c.stdin = stdin
-	stdout, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", name, err)
+	d := &Demo{exe: exe}
+	_, usual, _ := strings.Cut(launch.DefaultSignal, ":")
+	for _, port := range []string{usual, "0"} {
+		if d.signal, err = startChild(ctx, "the signaling server", exe, "signal", "--port", port, "--exit-on-eof"); err != nil {
+			return nil, err
+		}
+		var line string
+		if line, err = d.signal.firstLine(ctx); err == nil {
+			d.addr = line[strings.LastIndexByte(line, ' ')+1:]
+			return d, nil
+		}
+		d.signal.close()
 	}
-	stderr, err := c.cmd.StderrPipe()
-	if err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", name, err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", name, err)
-	}
-	go c.wait(stdout, stderr)
-	return c, nil
+	return nil, err
 }
 
-// wait reads both outputs to their ends, then the exit status. Close waits for it.
-func (c *Child) wait(stdout, stderr io.Reader) {
-	defer close(c.done)
-	var readers sync.WaitGroup
-	readers.Go(func() { c.read(stdout, true) })
-	readers.Go(func() { c.read(stderr, false) })
-	readers.Wait()
-	c.err = c.cmd.Wait()
+// Spec is what the host needs: the built-in model, spread over two devices, started once both are in.
+func (d *Demo) Spec() launch.Spec {
+	return launch.Spec{
+		Options: session.Options{Role: session.Host, StartWith: 2, SplitEvery: true, TopK: 1},
+		Model:   "mini", Signal: d.addr,
+	}
 }
 
-// read keeps the last lines of one output and hands on the first of standard output.
-func (c *Child) read(r io.Reader, out bool) {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := lines.Text()
-		if out {
+// JoinWhenOpen starts the joining device once the room is open, and closes the room when that device ends by itself. It
+// is called once.
+func (d *Demo) JoinWhenOpen(ctx context.Context, room *launch.Room) {
+	ctx, d.cancel = context.WithCancel(ctx)
+	sub, st := room.Subscribe("demo")
+	d.guests.Go(func() {
+		defer sub.Close()
+		if st.OpenedAt.IsZero() && !awaitOpen(ctx, sub) {
+			return
+		}
+		guest, err := startChild(ctx, "the joining device", d.exe,
+			"join", string(room.Code), "--signal", d.addr, "--name", guestName, "--json-log")
+		if err == nil {
+			defer guest.close()
 			select {
-			case c.first <- line:
-			default:
+			case <-guest.done:
+				err = guest.failure()
+			case <-room.Done():
+			case <-ctx.Done():
 			}
 		}
-		c.mu.Lock()
-		if len(c.lines) == keepLines {
-			c.lines = append(c.lines[:0], c.lines[1:]...)
+		if err != nil && ctx.Err() == nil {
+			d.mu.Lock()
+			d.failed = err
+			d.mu.Unlock()
+			_ = room.Leave() // its own error says less than ours
 		}
-		c.lines = append(c.lines, line)
-		c.mu.Unlock()
-	}
-	_, _ = io.Copy(io.Discard, r) // a line too long for the scanner must not block the child
+	})
 }
 
-// FirstLine waits for the child's first line on standard output.
-func (c *Child) FirstLine(ctx context.Context) (string, error) {
-	select {
-	case line := <-c.first:
-		return line, nil
-	case <-c.done:
-		select {
-		case line := <-c.first:
-			return line, nil
-		default:
-			return "", c.Err()
+// awaitOpen waits until the room is open; false when it never will be.
+func awaitOpen(ctx context.Context, sub *session.Subscription) bool {
+	for {
+		e, err := sub.Next(ctx)
+		if err != nil {
+			return false
 		}
-	case <-ctx.Done():
-		return "", ctx.Err()
+		switch e.Event.(type) {
+		case session.RoomOpened:
+			return true
+		case session.RoomClosed:
+			return false
+		}
 	}
 }
 
-// Done is closed when the child has ended.
-func (c *Child) Done() <-chan struct{} { return c.done }
-
-// Err says why the child ended, with its last lines. It is nil while the child runs.
-func (c *Child) Err() error {
-	select {
-	case <-c.done:
-	default:
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	why := "it ended by itself"
-	if c.err != nil {
-		why = c.err.Error()
-	}
-	if len(c.lines) > 0 {
-		why += "; its last lines:\n  " + strings.Join(c.lines, "\n  ")
-	}
-	return fmt.Errorf("%w: %s: %s", ErrChild, c.name, why)
+// Failed says why the joining device ended by itself; nil when it did not.
+func (d *Demo) Failed() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
 }
 
-// Close asks the child to end and waits, killing it when it takes too long. It may be called more than once.
-func (c *Child) Close() {
-	_ = c.stdin.Close()
-	select {
-	case <-c.done:
-		return
-	default:
+// Close ends the other processes and waits for them.
+func (d *Demo) Close() {
+	if d.cancel != nil {
+		d.cancel()
 	}
-	_ = terminate(c.cmd.Process)
-	late := time.NewTimer(closeTime)
-	defer late.Stop()
-	select {
-	case <-c.done:
-	case <-late.C:
-		_ = c.cmd.Process.Kill()
-		<-c.done
+	d.guests.Wait()
+	d.signal.close()
+}
+
+// Answer waits for the room, prints who is in it and who holds what, asks the question and prints the answer and its
+// figures. An empty question is Question.
+func (d *Demo) Answer(ctx context.Context, room *launch.Room, question string, out io.Writer) error {
+	if question == "" {
+		question = Question
 	}
+	if err := headless.AwaitOnline(ctx, room, 0); err != nil {
+		if failed := d.Failed(); failed != nil {
+			return failed
+		}
+		return err
+	}
+	st := room.Snapshot()
+	fmt.Fprintf(out, "room %s · %s · %d devices on this computer, found through %s\n", st.Code, st.Model.Label, len(st.Peers), d.addr)
+	for _, p := range st.Peers {
+		fmt.Fprintf(out, "  %-14s %s, lends %s\n", p.Name, p.GPU, catalog.FormatBytes(p.PledgeBytes))
+	}
+	fmt.Fprintln(out, "layers")
+	for _, s := range st.Deal.Shares {
+		fmt.Fprintf(out, "  %-14s %s\n", s.Name, holds(s, st))
+	}
+	fmt.Fprintf(out, ">>> %s\n", question)
+	if err := headless.Ask(ctx, room, question, 0, out); err != nil {
+		return err
+	}
+	chat := room.Snapshot().Chat
+	if len(chat) > 0 {
+		s := chat[len(chat)-1].Stats
+		fmt.Fprintf(out, "%d tokens · %.1f tok/s · %.2f s to the first · %d prompt tokens\n",
+			s.Tokens, s.PerSec, s.FirstSec, s.PromptTokens)
+	}
+	return nil
+}
+
+// holds says what a share is.
+func holds(s session.Share, st *session.State) string {
+	text := fmt.Sprintf("%d-%d of 0-%d", s.Lo, s.Hi-1, st.Model.Layers-1)
+	if s.Hi == s.Lo {
+		text = "none"
+	}
+	if s.Peer == st.Self {
+		text += ", embedding and head"
+	}
+	return text
 }

@@ -124,6 +124,13 @@ func Ask(ctx context.Context, view session.View, question string, wait time.Dura
 	return answer(ctx, view, sub, out)
 }
 
+// AwaitOnline waits until questions can be asked, at most wait (0 for ever).
+func AwaitOnline(ctx context.Context, view session.View, wait time.Duration) error {
+	sub, st := view.Subscribe("until online")
+	defer sub.Close()
+	return awaitOnline(ctx, sub, st, wait)
+}
+
 // awaitOnline waits until questions can be asked.
 func awaitOnline(ctx context.Context, sub *session.Subscription, st *session.State, wait time.Duration) error {
 	if st.Phase == session.Online {

@@ -2,7 +2,7 @@
 // room and runs all of it. Screens and scripts get the same thing, a session.View.
 //
 //	Open(ctx, spec)   everything that can fail before the room: usage first, then the GPU, then signaling
-//	Room.Start(ctx)   the network and the room's loop, until the room closes
+//	Room.Begin(ctx)   the network and the room's loop, until the room closes
 //	Room.Wait()       the end, and why
 //
 // What Open returns as an error is a *session.Problem, ready for a person.
@@ -248,8 +248,8 @@ func (r *Room) connect(ctx context.Context, s Spec, servers []signal.Server, loc
 	return nil
 }
 
-// Start runs the network and the room until the room closes or ctx ends. It is called once; Wait waits for it.
-func (r *Room) Start(ctx context.Context) {
+// Begin runs the network and the room until the room closes or ctx ends. It is called once; Wait waits for it.
+func (r *Room) Begin(ctx context.Context) {
 	go func() {
 		defer close(r.done)
 		r.err = r.run(ctx)
@@ -283,6 +283,24 @@ func (r *Room) Wait() error {
 
 // Done is closed when Wait would return.
 func (r *Room) Done() <-chan struct{} { return r.done }
+
+// Leave closes the room and waits until it is closed.
+func (r *Room) Leave() error {
+	if err := r.Room.Close(); err != nil && !errors.Is(err, session.ErrClosed) {
+		return errors.Join(err, r.Wait())
+	}
+	return r.Wait()
+}
+
+// Invite is the command with which another device on this computer gets in: "pooled join 4TK-G9P", with the signaling
+// server when it is not the usual one.
+func (r *Room) Invite(command string) string {
+	s := "pooled " + command + " " + r.Code.Shown()
+	if at := r.mesh.Server(); at.Label() != DefaultSignal {
+		s += " --signal " + at.Label()
+	}
+	return s
+}
 
 // Serve runs a signaling server until ctx ends. ready gets its address once it listens.
 func Serve(ctx context.Context, host string, port int, ready func(addr net.Addr)) error {

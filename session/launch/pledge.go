@@ -27,14 +27,18 @@ type GB struct {
 	Max bool
 }
 
-// ParseGB reads the value of --gb (spec cli.md 5.3): "max" in any case, or a number of at least 1; more than 64 is 64.
+// ParseGB reads the value of --gb (spec cli.md 5.3): nothing, "max" in any case, or a number of at least 1; more than 64
+// is 64.
 func ParseGB(s string) (GB, error) {
+	if s == "" {
+		return GB{}, nil
+	}
 	if strings.EqualFold(s, "max") {
 		return GB{Max: true}, nil
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(n) || n < 1 {
-		return GB{}, fmt.Errorf("--gb takes a number of GB from 1 to %d, or max: got %q", maxPledgeGB, s)
+		return GB{}, Usage("--gb takes a number of GB from 1 to %d, or max: got %q", maxPledgeGB, s)
 	}
 	return GB{N: min(n, maxPledgeGB)}, nil
 }

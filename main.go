@@ -1,0 +1,329 @@
+// Command pooled pools the GPUs of a few computers and runs, together, a language model that none of them could run
+// alone. This file is the command line: the grammar, the wiring of the packages below it, and the exit codes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"pooled/catalog"
+	"pooled/compute/op"
+	"pooled/screens"
+	"pooled/screens/capture"
+	"pooled/session"
+	"pooled/session/demo"
+	"pooled/session/headless"
+	"pooled/session/launch"
+	"pooled/session/usage"
+	"pooled/widgets"
+)
+
+// Set by the linker.
+var version, commit, date = "dev", "", ""
+
+// grammar is the whole command line. A command or flag that does nothing is not in it.
+type grammar struct {
+	Host    hostCmd    `cmd:"" help:"Open a room on this computer and lend it a GPU."`
+	Join    joinCmd    `cmd:"" help:"Lend this computer's GPU to a room."`
+	Chat    chatCmd    `cmd:"" help:"Talk to a room's model."`
+	List    listCmd    `cmd:"" aliases:"ls" help:"The models, and which are on this computer."`
+	Signal  signalCmd  `cmd:"" help:"Run the server that introduces a room's devices to each other."`
+	Demo    demoCmd    `cmd:"" help:"A room of two devices on this computer, with the built-in model."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+	Debug   debugCmd   `cmd:"" hidden:"" help:"Tools for comparing engines."`
+}
+
+type hostCmd struct{ launch.HostFlags }
+
+type joinCmd struct{ launch.JoinFlags }
+
+type chatCmd struct{ launch.ChatFlags }
+
+type listCmd struct {
+	Models string `help:"Where models are kept." env:"POOLED_MODELS" placeholder:"DIR"`
+}
+
+type signalCmd struct {
+	Host      string `help:"The address to listen on." default:"127.0.0.1" placeholder:"ADDR"`
+	Port      int    `help:"The port; 0 picks a free one." default:"9000" placeholder:"N"`
+	ExitOnEOF bool   `hidden:"" help:"End when standard input ends."`
+}
+
+type demoCmd struct {
+	Question string `short:"q" help:"Ask this, print the answer and end." placeholder:"TEXT"`
+}
+
+type versionCmd struct{}
+
+type debugCmd struct {
+	Eval     evalCmd     `cmd:"" help:"Run a prompt through a model file; prints logits and greedy tokens as JSON."`
+	Tokenize tokenizeCmd `cmd:"" help:"Tokenize a text with a model file's tokenizer; prints the ids as JSON."`
+}
+
+type evalCmd struct {
+	Model  string  `arg:"" type:"existingfile" help:"A GGUF file."`
+	Tokens []int32 `required:"" help:"The prompt's token ids." placeholder:"1,2,3"`
+	Greedy int     `help:"Greedy tokens to add." default:"24" placeholder:"N"`
+	Engine string  `help:"ref or gpu." default:"gpu" enum:"ref,gpu"`
+	KV     string  `name:"kv" help:"f32 or f16." default:"f16" enum:"f32,f16"`
+}
+
+type tokenizeCmd struct {
+	Model string `arg:"" type:"existingfile" help:"A GGUF file."`
+	File  string `help:"Read the text from this file instead of standard input." placeholder:"F"`
+}
+
+// program is the streams that the commands share.
+type program struct{ stdin, stdout, stderr *os.File }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the whole program without the process around it.
+func run(args []string, stdin, stdout, stderr *os.File) int {
+	var g grammar
+	ctx, stop := launch.UntilSignal(func() {
+		screens.Restore()
+		os.Exit(session.ExitInterrupted)
+	})
+	defer stop()
+	k, err := kong.New(&g, kong.Name("pooled"), kong.NoDefaultHelp(), kong.Writers(stdout, stderr),
+		kong.Vars{"signal": launch.DefaultSignal}, kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)))
+	if err != nil {
+		panic(err) // the grammar above is wrong
+	}
+	a := usage.Door("pooled", commandLines(k.Model.Node), args)
+	_, _ = io.WriteString(stdout, a.Stdout)
+	_, _ = io.WriteString(stderr, a.Stderr)
+	if a.Help != "" {
+		_ = printHelp(k, a.Help)
+	}
+	if a.Done() {
+		return a.Exit
+	}
+	parsed, err := k.Parse(a.Args)
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "pooled %s: %v\nSee 'pooled %s --help'.\n", a.Args[0], err, a.Args[0])
+		return session.ExitUsage
+	}
+	if err := parsed.Run(&program{stdin, stdout, stderr}); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			headless.Problem(stderr, "pooled "+a.Args[0], session.AsProblem(err))
+		}
+		return launch.ExitOf(ctx, err)
+	}
+	return session.ExitOK
+}
+
+func printHelp(k *kong.Kong, command string) error {
+	ctx, err := kong.Trace(k, []string{command})
+	if err != nil {
+		return err
+	}
+	return ctx.PrintUsage(false)
+}
+
+// commandLines describes the grammar's commands.
+func commandLines(root *kong.Node) []usage.Line {
+	var lines []usage.Line
+	for _, node := range root.Children {
+		l := usage.Line{Prog: "pooled", Command: node.Name, Names: node.Aliases, Hidden: node.Hidden,
+			Group: len(node.Children) > 0, Argument: "argument"}
+		for _, p := range node.Positional {
+			if l.Max == 0 {
+				l.Argument = p.Name
+			}
+			if l.Max++; p.Required {
+				l.Min++
+			}
+			if p.IsSlice() {
+				l.Max = -1
+			}
+		}
+		l.Need = "a " + l.Argument + " is needed"
+		if l.Argument == "room" {
+			l.Need += ": its code, like 4TK-G9P, or its invite link in quotes"
+		}
+		for _, f := range node.Flags {
+			l.Options = append(l.Options, usage.Option{Name: f.Name, Aliases: f.Aliases, Short: f.Short, Bool: f.IsBool()})
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// interactive reports whether there is a terminal for a screen.
+func (p *program) interactive() bool {
+	return term.IsTerminal(int(p.stdin.Fd())) && term.IsTerminal(int(p.stderr.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// open prepares a room; what drivers print meanwhile is kept for the error, or printed with --verbose.
+func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*launch.Room, error) {
+	if verbose {
+		spec.Log = func(line string) { _, _ = fmt.Fprintln(p.stderr, line) }
+		return launch.Open(ctx, spec)
+	}
+	var said []string
+	c, err := capture.Start(func(line string) { said = append(said, line) })
+	if err != nil {
+		return nil, err
+	}
+	room, err := launch.Open(ctx, spec)
+	return room, errors.Join(launch.AppendLines(err, said), c.Stop())
+}
+
+// show runs a room on a screen, or prints what happens in it.
+func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags, o screens.RunOptions) error {
+	room.Begin(ctx)
+	if !l.JSONLog && !l.Quiet && p.interactive() {
+		o.View = room
+		exit, err := screens.Run(ctx, o)
+		if exit == session.ExitInterrupted {
+			os.Exit(exit)
+		}
+		return errors.Join(err, room.Wait())
+	}
+	if !l.JSONLog && !l.Quiet {
+		headless.Header(p.stderr, room.Snapshot(), o.Invite)
+	}
+	problem := headless.Watch(ctx, room, headless.Options{Log: p.stderr, JSON: l.JSONLog, Quiet: l.Quiet})
+	if err := room.Wait(); err != nil || problem == nil {
+		return err
+	}
+	return problem
+}
+
+// Run opens a room.
+func (c *hostCmd) Run(ctx context.Context, p *program) error {
+	if c.Model == "list" || c.ModelOpt == "list" {
+		return catalog.Keys(p.stdout)
+	}
+	spec, err := c.Spec(p.interactive() && !c.JSONLog && !c.Quiet)
+	if err != nil {
+		return err
+	}
+	room, err := p.open(ctx, spec, c.Verbose)
+	if err != nil {
+		return err
+	}
+	return p.show(ctx, room, c.LogFlags, screens.RunOptions{Role: session.Host, Invite: room.Invite("join"), Chat: c.Chat})
+}
+
+// Run lends this computer's GPU to a room.
+func (c *joinCmd) Run(ctx context.Context, p *program) error {
+	spec, err := c.Spec()
+	if err != nil {
+		return err
+	}
+	room, err := p.open(ctx, spec, c.Verbose)
+	if err != nil {
+		return err
+	}
+	return p.show(ctx, room, c.LogFlags, screens.RunOptions{Role: session.Worker})
+}
+
+// Run talks to a room.
+func (c *chatCmd) Run(ctx context.Context, p *program) error {
+	question, once, err := headless.Question(c.Prompt, p.stdin)
+	if err != nil {
+		return err
+	}
+	spec, err := c.Spec()
+	if err != nil {
+		return err
+	}
+	room, err := p.open(ctx, spec, false)
+	if err != nil {
+		return err
+	}
+	if !once {
+		o := screens.RunOptions{Role: session.Asker, Think: c.Think}
+		if c.NoColor {
+			o.Look = &widgets.Look{}
+		}
+		return p.show(ctx, room, launch.LogFlags{}, o)
+	}
+	room.Begin(context.WithoutCancel(ctx))
+	err = headless.Ask(ctx, room, question, time.Duration(c.Wait)*time.Second, p.stdout)
+	return errors.Join(err, room.Leave())
+}
+
+// Run prints the catalogue.
+func (c *listCmd) Run(p *program) error {
+	store, err := catalog.OpenStore(c.Models)
+	if err != nil {
+		return err
+	}
+	return catalog.List(p.stdout, store)
+}
+
+// Run serves introductions until a signal.
+func (c *signalCmd) Run(ctx context.Context, p *program) error {
+	if c.ExitOnEOF {
+		var stop context.CancelFunc
+		ctx, stop = launch.UntilEOF(ctx, p.stdin)
+		defer stop()
+	}
+	return launch.Serve(ctx, c.Host, c.Port, func(addr net.Addr) {
+		_, _ = fmt.Fprintf(p.stdout, "signaling server on %s\n", addr)
+	})
+}
+
+// Run prints the version.
+func (versionCmd) Run(p *program) error {
+	_, err := fmt.Fprintln(p.stdout, strings.TrimSpace(strings.Join([]string{version, commit, date}, " ")))
+	return err
+}
+
+// Run plays a room of two devices on this computer.
+func (c *demoCmd) Run(ctx context.Context, p *program) error {
+	d, err := demo.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	room, err := p.open(ctx, d.Spec(), false)
+	if err != nil {
+		return err
+	}
+	if c.Question == "" && p.interactive() {
+		d.JoinWhenOpen(ctx, room)
+		err := p.show(ctx, room, launch.LogFlags{}, screens.RunOptions{Role: session.Host, Invite: room.Invite("join"), Chat: true})
+		return errors.Join(err, d.Failed())
+	}
+	room.Begin(context.WithoutCancel(ctx))
+	d.JoinWhenOpen(ctx, room)
+	return errors.Join(d.Answer(ctx, room, c.Question, p.stdout), room.Leave())
+}
+
+// Run evaluates a model file.
+func (c *evalCmd) Run(ctx context.Context, p *program) error {
+	kv := op.KVF16
+	if c.KV == "f32" {
+		kv = op.KVF32
+	}
+	return launch.Eval(ctx, launch.EvalSpec{
+		Model: c.Model, Prompt: c.Tokens, Greedy: c.Greedy, Ref: c.Engine == "ref", KV: kv,
+	}, p.stdout)
+}
+
+// Run tokenizes a text.
+func (c *tokenizeCmd) Run(p *program) (err error) {
+	text := p.stdin
+	if c.File != "" {
+		if text, err = os.Open(c.File); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, text.Close()) }()
+	}
+	return launch.Tokenize(c.Model, text, p.stdout)
+}

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"pooled/session"
+)
+
+// Interrupted is the cause of a context that a signal ended.
+type Interrupted struct{ Signal os.Signal }
+
+// Error names the signal.
+func (e Interrupted) Error() string { return "interrupted by " + e.Signal.String() }
+
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the cause is an Interrupted. A second
+// one calls now, which is expected not to return. stop releases the signals and waits.
+func UntilSignal(now func()) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for first := true; ; first = false {
+			select {
+			case s := <-caught:
+				if first {
+					cancel(Interrupted{s})
+				} else {
+					now()
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		close(quit)
+		<-done
+		cancel(nil)
+	}
+}
+
+// ExitOf is the exit code of an error: that of its Problem, 130 when a person's Ctrl-C ended ctx first, 0 when the system
+// asked to end.
+func ExitOf(ctx context.Context, err error) int {
+	var by Interrupted
+	if errors.As(context.Cause(ctx), &by) && errors.Is(err, context.Canceled) {
+		if by.Signal == os.Interrupt {
+			return session.ExitInterrupted
+		}
+		return session.ExitOK
+	}
+	return session.AsProblem(err).Exit
+}
+
+// AppendLines adds what a library printed to a problem's reason.
+func AppendLines(err error, lines []string) error {
+	if err == nil || len(lines) == 0 {
+		return err
+	}
+	p := *session.AsProblem(err)
+	p.Why = fmt.Sprintf("%s; the driver said: %q", p.Why, lines)
+	return &p
+}
+
+// UntilEOF returns a context that also ends when r does: a child ends with the process that holds the other end. The
+// reader goroutine ends with r, at the latest with the process.
+func UntilEOF(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, r)
+		cancel()
+	}()
+	return ctx, cancel
+}

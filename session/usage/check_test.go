@@ -1,0 +1,50 @@
+package usage
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	join := Line{
+		Prog: "pooled", Command: "join", Min: 1, Max: 1, Argument: "room", Need: "a room is needed",
+		Options: []Option{{Name: "gb"}, {Name: "wait", Aliases: []string{"devices"}}, {Name: "quiet", Bool: true},
+			{Name: "yes", Short: 'y', Bool: true}},
+	}
+	list := Line{Prog: "pooled", Command: "list", Argument: "model", Options: []Option{{Name: "models"}}}
+	chat := Line{Prog: "pooled", Command: "chat", Min: 1, Max: -1, Argument: "room", Need: "a room is needed"}
+	for _, c := range []struct {
+		name string
+		line Line
+		args string
+		want string // in the first line; empty: no mistake
+	}{
+		{"fine", join, "ABCD --gb 4 --quiet -y", ""},
+		{"value behind =", join, "ABCD --gb=-3", ""},
+		{"alias", join, "ABCD --devices 3", ""},
+		{"after two dashes", join, "-- ABCD", ""},
+		{"unknown long", join, "ABCD --gbb 4", "--gbb"},
+		{"unknown short", join, "ABCD -x", "-x"},
+		{"no value at the end", join, "ABCD --gb", "--gb needs a value"},
+		{"an option for a value", join, "ABCD --gb --quiet", "--gb needs a value"},
+		{"a negative number for a value", join, "ABCD --gb -3", "--gb needs a value"},
+		{"no room", join, "--quiet", "a room is needed"},
+		{"two rooms", join, "ABCD EFGH", "one room, not 2"},
+		{"two behind dashes", join, "ABCD -- EFGH", "one room, not 2"},
+		{"argument where none goes", list, "x", "takes no model"},
+		{"any number", chat, "ABCD what is it", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := c.line.Check(strings.Fields(c.args))
+			if ok != (c.want == "") || !strings.Contains(got[0], c.want) {
+				t.Errorf("Check(%q) = %q, %v, want %q in the first line", c.args, got, ok, c.want)
+			}
+			if !ok && !strings.Contains(got[1], "--help") {
+				t.Errorf("second line %q does not say where the help is", got[1])
+			}
+		})
+	}
+	if got, _ := join.Check([]string{"--gbb", "4"}); !strings.Contains(strings.Join(got[:], " "), "--gb") {
+		t.Errorf("no suggestion for --gbb in %q", got)
+	}
+}
