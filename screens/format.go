@@ -2,6 +2,7 @@ package screens
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ func tableGB(bytes int64) string {
 	if gb >= 9.95 {
 		return fmt.Sprintf("%.0f GB", gb)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", gb), ".0") + " GB"
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", math.Round(gb*10)/10), ".0") + " GB"
 }
 
 // thousands writes n with commas.

@@ -150,6 +150,7 @@ func (p *party) start(h *guest) {
 // ask asks and returns the text of the answer and its end.
 func (p *party) ask(g *guest, question string) (string, session.AnswerDone) {
 	p.t.Helper()
+	g.rec.Skip()
 	p.must(g.Ask(question))
 	return p.answer(g)
 }

@@ -1,9 +1,10 @@
 // out[c][row0+r] (+)= sum_i w[r][i] x[c][i]                       one column at a time
 //
 // x (n, COLS), w (rows, COLS), out (n, stride); any COLS.
-// A workgroup computes 4 rows of one column, its threads walk the elements of the rows. Grid: x and y fold the row groups
-// (32,768 a line), z is the column.
-// Constants: COLS, WG (threads, a power of two), ACC (1 adds to out).
+// LANES threads share 4 rows of one column: they walk the elements of the rows and load the activations once for all four;
+// their partial sums meet in workgroup memory in two steps (a tree has more barriers and is slower, most of all on
+// a processor). A workgroup computes 4 WG/LANES rows. Grid: x and y fold the workgroups (32,768 a line), z is the column.
+// Constants: COLS, WG (threads, a power of two), LANES (at least 8, divides WG), ACC (1 adds to out).
 struct Params {
   rows: u32,    // rows of this piece
   row0: u32,    // first row of the piece in out
@@ -27,40 +28,49 @@ fn put(at: u32, v: f32) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let row = (wid.y * 32768u + wid.x) * 4u;
+  let lane = t % LANES;
+  let first = (wid.y * 32768u + wid.x) * (WG / LANES) * 4u;
   let col = wid.z;
-  if (row >= params.rows || col >= frame.n) {
+  if (first >= params.rows || col >= frame.n) {
     return;
   }
+  let row = first + t / LANES * 4u;
   let last = params.rows - 1u;
+  let r0 = min(row, last);
   let r1 = min(row + 1u, last);
   let r2 = min(row + 2u, last);
   let r3 = min(row + 3u, last);
   var a = vec4<f32>();
-  for (var i = t; i < COLS; i += WG) {
-    let v = vec4<f32>(w[row * COLS + i], w[r1 * COLS + i], w[r2 * COLS + i], w[r3 * COLS + i]);
+  for (var i = lane; i < COLS; i += LANES) {
+    let v = vec4<f32>(w[r0 * COLS + i], w[r1 * COLS + i], w[r2 * COLS + i], w[r3 * COLS + i]);
     a = fma(v, vec4<f32>(x[col * COLS + i]), a);
   }
   red[t] = a;
   workgroupBarrier();
-  for (var s = WG / 2u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      red[t] = red[t] + red[t + s];
+  if (LANES > 8u) {
+    if (lane < 8u) {
+      for (var i = 8u; i < LANES; i += 8u) {
+        red[t] = red[t] + red[t + i];
+      }
     }
     workgroupBarrier();
   }
-  if (t == 0u) {
-    let v = red[0];
-    let at = col * params.stride + params.row0 + row;
-    put(at, v.x);
-    if (row + 1u < params.rows) {
-      put(at + 1u, v.y);
-    }
-    if (row + 2u < params.rows) {
-      put(at + 2u, v.z);
-    }
-    if (row + 3u < params.rows) {
-      put(at + 3u, v.w);
-    }
+  if (lane != 0u || row >= params.rows) {
+    return;
+  }
+  for (var i = 1u; i < 8u; i += 1u) {
+    red[t] = red[t] + red[t + i];
+  }
+  let v = red[t];
+  let at = col * params.stride + params.row0 + row;
+  put(at, v.x);
+  if (row + 1u < params.rows) {
+    put(at + 1u, v.y);
+  }
+  if (row + 2u < params.rows) {
+    put(at + 2u, v.z);
+  }
+  if (row + 3u < params.rows) {
+    put(at + 3u, v.w);
   }
 }

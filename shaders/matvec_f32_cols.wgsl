@@ -1,10 +1,10 @@
 // out[c][row0+r] (+)= sum_i w[r][i] x[c][i]                       four columns at a time
 //
 // x (n, COLS), w (rows, COLS), out (n, stride); any COLS.
-// A workgroup computes 4 rows of 4 columns; each column's sums are formed in the order of matvec_f32, bit for bit.
-// Grid: x and y fold the row groups (32,768 a line), z is the group of columns; columns past n are computed from whatever
-// the buffer holds and not written.
-// Constants: COLS, WG (threads, a power of two), ACC (1 adds to out).
+// As matvec_f32, but a weight is loaded and decoded once for four columns. Each column's sums are formed in the same
+// order, bit for bit. A workgroup computes 4 WG/LANES rows of 4 columns. Grid: x and y fold the workgroups (32,768 a line), z is
+// the group of columns; columns past n are computed from whatever the buffer holds and not written.
+// Constants: COLS, WG (threads, a power of two), LANES (at least 8, divides WG), ACC (1 adds to out).
 struct Params {
   rows: u32,    // rows of this piece
   row0: u32,    // first row of the piece in out
@@ -49,12 +49,15 @@ fn put_col(col: u32, row: u32, v: vec4<f32>) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let row = (wid.y * 32768u + wid.x) * 4u;
+  let lane = t % LANES;
+  let first = (wid.y * 32768u + wid.x) * (WG / LANES) * 4u;
   let col = wid.z * 4u;
-  if (row >= params.rows || col >= frame.n) {
+  if (first >= params.rows || col >= frame.n) {
     return;
   }
+  let row = first + t / LANES * 4u;
   let last = params.rows - 1u;
+  let r0 = min(row, last);
   let r1 = min(row + 1u, last);
   let r2 = min(row + 2u, last);
   let r3 = min(row + 3u, last);
@@ -62,8 +65,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   var a1 = vec4<f32>();
   var a2 = vec4<f32>();
   var a3 = vec4<f32>();
-  for (var i = t; i < COLS; i += WG) {
-    let v = vec4<f32>(w[row * COLS + i], w[r1 * COLS + i], w[r2 * COLS + i], w[r3 * COLS + i]);
+  for (var i = lane; i < COLS; i += LANES) {
+    let v = vec4<f32>(w[r0 * COLS + i], w[r1 * COLS + i], w[r2 * COLS + i], w[r3 * COLS + i]);
     a0 = fma(v, vec4<f32>(x[col * COLS + i]), a0);
     a1 = fma(v, vec4<f32>(x[(col + 1u) * COLS + i]), a1);
     a2 = fma(v, vec4<f32>(x[(col + 2u) * COLS + i]), a2);
@@ -74,19 +77,28 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   red2[t] = a2;
   red3[t] = a3;
   workgroupBarrier();
-  for (var s = WG / 2u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      red0[t] = red0[t] + red0[t + s];
-      red1[t] = red1[t] + red1[t + s];
-      red2[t] = red2[t] + red2[t + s];
-      red3[t] = red3[t] + red3[t + s];
+  if (LANES > 8u) {
+    if (lane < 8u) {
+      for (var i = 8u; i < LANES; i += 8u) {
+        red0[t] = red0[t] + red0[t + i];
+        red1[t] = red1[t] + red1[t + i];
+        red2[t] = red2[t] + red2[t + i];
+        red3[t] = red3[t] + red3[t + i];
+      }
     }
     workgroupBarrier();
   }
-  if (t == 0u) {
-    put_col(col, row, red0[0]);
-    put_col(col + 1u, row, red1[0]);
-    put_col(col + 2u, row, red2[0]);
-    put_col(col + 3u, row, red3[0]);
+  if (lane != 0u || row >= params.rows) {
+    return;
   }
+  for (var i = 1u; i < 8u; i += 1u) {
+    red0[t] = red0[t] + red0[t + i];
+    red1[t] = red1[t] + red1[t + i];
+    red2[t] = red2[t] + red2[t + i];
+    red3[t] = red3[t] + red3[t + i];
+  }
+  put_col(col, row, red0[t]);
+  put_col(col + 1u, row, red1[t]);
+  put_col(col + 2u, row, red2[t]);
+  put_col(col + 3u, row, red3[t]);
 }

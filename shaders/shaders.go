@@ -49,7 +49,7 @@ var kernels = []Kernel{
 }
 
 var (
-	matvecConsts = []string{"COLS", "WG", "ACC"}
+	matvecConsts = []string{"COLS", "WG", "LANES", "ACC"}
 	attnConsts   = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
 )
 

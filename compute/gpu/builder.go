@@ -31,7 +31,6 @@ const (
 	headNormWG = 64
 	attnWG     = 128
 	directMax  = 256 // positions up to which a column's attention is one workgroup per head
-	rowsPerWG  = 4   // of the matrix-vector kernels
 	foldX      = 32768
 	topSlice   = 2048 // logits per workgroup of topk_slice
 	maxSlices  = 1024
@@ -209,6 +208,22 @@ func (b *builder) MatVecAdd(out op.Buffer, w op.Weight, x op.Buffer) {
 	b.matVec("MatVecAdd", out, w, x, 1)
 }
 
+// matVecShape is the number of threads that share a row, and of a workgroup. It follows from the matrix alone, not from the
+// number of columns: another shape would add up in another order.
+func matVecShape(w op.WeightSpec) (lanes, wg uint32) {
+	steps := w.Cols // of the inner loop
+	if w.Type != quant.F32 {
+		steps /= 4
+	}
+	switch {
+	case steps <= 128:
+		return 8, 64
+	case steps <= 512:
+		return 32, 64
+	}
+	return 128, 128
+}
+
 func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, acc uint32) {
 	m := b.buffers(name, out, x)
 	t, ok := use[*weight](b, name, w)
@@ -217,19 +232,13 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 		!b.require(m[0] != m[1], name, "reads and writes buffer %s", m[0].name) {
 		return
 	}
-	steps := t.spec.Cols // of the inner loop
-	if t.spec.Type != quant.F32 {
-		steps /= 4
-	}
-	wg := uint32(32) // the same for every number of columns, or bits would differ
-	for wg < 128 && int(wg)*2 <= steps {
-		wg *= 2
-	}
+	lanes, wg := matVecShape(t.spec)
+	perWG := int(wg / lanes * 4)
 	for _, p := range t.pieces {
-		n := groups(p.rows, rowsPerWG)
+		n := groups(p.rows, perWG)
 		b.add(record{op: name, kernel: t.format.matVec, cols: t.format.matVecCols, shape: byMatVec,
 			x: min(n, foldX), y: groups(int(n), foldX),
-			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "ACC": acc},
+			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "LANES": lanes, "ACC": acc},
 			views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
 			params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])
 	}

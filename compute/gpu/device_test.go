@@ -36,7 +36,7 @@ func openTest(t testing.TB, o Options) *Device {
 
 // Every kernel of the table compiles with constants of a small model.
 func TestKernelsCompile(t *testing.T) {
-	values := shaders.Consts{"COLS": 192, "WIDTH": 192, "WG": 64, "ACC": 1, "HEADS": 3, "KVHEADS": 1, "HD": 64, "NROT": 64,
+	values := shaders.Consts{"COLS": 192, "WIDTH": 192, "WG": 64, "LANES": 32, "ACC": 1, "HEADS": 3, "KVHEADS": 1, "HD": 64, "NROT": 64,
 		"NORM": 1, "SPLITS": 64, "DIRECT": 0, "DIRECT_MAX": 256, "SLICES": 1}
 	for _, o := range []Options{{}, {DefaultLimits: true}} {
 		d := openTest(t, o)
