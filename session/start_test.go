@@ -100,6 +100,7 @@ func TestDealEventsAndStates(t *testing.T) {
 			}
 			sessiontest.InOrder(p.t, g.rec.Seen(), sessiontest.Is[session.PeerJoined](), deal, sessiontest.Is[session.RoomOnline]())
 		}
+		made.Ctx = sessiontest.CtxDefault
 		sessiontest.InOrder(p.t, w.rec.Seen(), deal, sessiontest.Is(func(e session.LoadProgress) bool {
 			return e.Peer == w.id && e.Percent == 100
 		}), sessiontest.Is(func(e session.PeerReady) bool { return e.Peer == w.id }), sessiontest.Is[session.RoomOnline]())
