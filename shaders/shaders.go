@@ -41,6 +41,7 @@ var kernels = []Kernel{
 	{"matvec_f32_cols", nil, matvecConsts, "rrwu"},
 	{"matvec_q8_0", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
 	{"matvec_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
+	{"matvec_q8_0_rows", []string{"half", "decode_q8_0"}, []string{"COLS", "WG", "ACC"}, "rrrwu"},
 	{"norm_rope", nil, []string{"HEADS", "HD", "NROT", "NORM", "WG"}, "rrwu"},
 	{"rmsnorm", nil, []string{"WIDTH", "WG"}, "rrwu"},
 	{"silu_mul", nil, []string{"WIDTH", "WG"}, "rrw"},

@@ -15,6 +15,9 @@ import (
 // errChild: a process of the demo ended by itself.
 var errChild = errors.New("a process of the demo ended")
 
+// errSilent: a process of the demo ended before it said anything.
+var errSilent = errors.New("it ended before it was ready")
+
 // keepLines is how many of a child's last lines are kept.
 const keepLines = 6
 
@@ -101,26 +104,26 @@ func (c *child) firstLine(ctx context.Context) (string, error) {
 		case line := <-c.first:
 			return line, nil
 		default:
-			return "", c.failure()
+			return "", errors.Join(c.failure(), errSilent)
 		}
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 }
 
-// failure says why the child ended, with its last lines. It is nil while the child runs.
+// failure says why the child ended, with its last lines. It is nil while the child runs, and when it ended in order.
 func (c *child) failure() error {
 	select {
 	case <-c.done:
 	default:
 		return nil
 	}
+	if c.err == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	why := "it ended by itself"
-	if c.err != nil {
-		why = c.err.Error()
-	}
+	why := c.err.Error()
 	if len(c.lines) > 0 {
 		why += "; its last lines:\n  " + strings.Join(c.lines, "\n  ")
 	}

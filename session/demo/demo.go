@@ -84,7 +84,7 @@ func (d *Demo) JoinWhenOpen(ctx context.Context, room *launch.Room) {
 			defer guest.close()
 			select {
 			case <-guest.done:
-				err = guest.failure()
+				err = guest.failure() // nil when it left in order, as it does when the room closes
 			case <-room.Done():
 			case <-ctx.Done():
 			}
