@@ -37,7 +37,7 @@ func (k Key) matches(ev *tcell.EventKey) bool {
 	if ev.Key() != k.Code || k.Alt != (ev.Modifiers()&tcell.ModAlt != 0) {
 		return false
 	}
-	return k.Code != tcell.KeyRune || lower(ev.Rune()) == lower(k.Rune)
+	return k.Code != tcell.KeyRune || lower(ev.Rune()) == lower(k.Rune) && ev.Modifiers()&tcell.ModCtrl == 0
 }
 
 func lower(r rune) rune {

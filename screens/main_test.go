@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ func console(mode string) int {
 	st := room()
 	fake := screenstest.NewFake(st, time.Now())
 	fake.On("ask", func(text string) {
+		if strings.Contains(text, "\n") {
+			fake.End(&session.Problem{What: strings.ReplaceAll(text, "\n", "/"), Exit: session.ExitNoRoom})
+		}
 		switch text {
 		case "panic in the event loop":
 			panic("a test panicked in the event loop")

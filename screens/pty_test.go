@@ -69,6 +69,8 @@ func TestTerminalIsGivenBack(t *testing.T) {
 		{name: "sigterm", sig: syscall.SIGTERM, exit: 0},
 		{name: "panic in the event loop", keys: "panic in the event loop\r", exit: 2, says: "a test panicked in the event loop"},
 		{name: "panic elsewhere", keys: "panic elsewhere\r", exit: 2, says: "a test panicked elsewhere"},
+		{name: "alt-enter breaks the line", keys: "one\x1b\rtwo\r", exit: session.ExitNoRoom, says: "one/two"},
+		{name: "a paste is text", keys: "\x1b[200~one\rtwo\x1b[201~\r", exit: session.ExitNoRoom, says: "one/two"},
 		{name: "room closed", keys: "end\r", exit: session.ExitNoRoom,
 			says: "the room is over: the host left: ask for a new code"},
 	}

@@ -147,6 +147,23 @@ func (r *runner) capture(ev *tcell.EventKey) *tcell.EventKey {
 		return nil
 	case tcell.KeyCtrlC:
 		return tcell.NewEventKey(tcell.KeyCtrlC, 0, tcell.ModNone)
+	case tcell.KeyRune:
+		return namedKey(ev)
+	}
+	return ev
+}
+
+// namedKey turns what older terminals send for Alt with Enter or Backspace (escape, then the control character) into
+// that key with Alt. The screen library reports it as the control character's letter.
+func namedKey(ev *tcell.EventKey) *tcell.EventKey {
+	if ev.Modifiers() != tcell.ModAlt|tcell.ModCtrl {
+		return ev
+	}
+	switch ev.Rune() {
+	case 'm', 'j':
+		return tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModAlt)
+	case 'h':
+		return tcell.NewEventKey(tcell.KeyBackspace, 0, tcell.ModAlt)
 	}
 	return ev
 }

@@ -106,7 +106,7 @@ func (p *Prompt) key(ev *tcell.EventKey) {
 	case tcell.KeyEnter:
 		p.enter(ev.Modifiers()&(tcell.ModAlt|tcell.ModShift) != 0)
 	case tcell.KeyRune:
-		p.rune(ev.Rune(), alt)
+		p.rune(ev.Rune(), alt, ctrl)
 	case tcell.KeyBackspace, tcell.KeyBackspace2:
 		if alt {
 			e.cutTo(e.wordLeft)
@@ -146,8 +146,9 @@ func pick(first bool, a, b func()) func() {
 }
 
 // rune types a character or, with Alt, moves by words.
-func (p *Prompt) rune(r rune, alt bool) {
+func (p *Prompt) rune(r rune, alt, ctrl bool) {
 	switch {
+	case ctrl:
 	case alt && r == 'b':
 		p.ed.wordLeft()
 	case alt && r == 'f':
