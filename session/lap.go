@@ -30,7 +30,7 @@ func (s *lapStat) add(lap, host float64) {
 // limit is how long the next lap may take: the fallback until enough laps are measured, never more than it. rtt is the
 // slowest round trip in the chain.
 func (s *lapStat) limit(fallback, rtt time.Duration) time.Duration {
-	if s == nil || s.n < lapsNeeded {
+	if s == nil || s.n < lapsNeeded || s.max <= 0 {
 		return fallback
 	}
 	d := time.Duration(6*max(s.max, s.lap)*float64(time.Millisecond)) + 2*rtt + 2*time.Second
