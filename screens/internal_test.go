@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdamore/tcell/v2/terminfo"
+
 	"pooled/session"
 	"pooled/widgets"
 )
@@ -48,6 +50,20 @@ func TestLookFrom(t *testing.T) {
 				t.Errorf("got %+v, want %+v", *got, c.want)
 			}
 		})
+	}
+}
+
+func TestNoPausesInTerminalDescriptions(t *testing.T) {
+	info, err := terminfo.LookupTerminfo("vt100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(info.SetCursor, "$<") {
+		t.Fatalf("vt100 moves the cursor with %q, the test expects a pause in it", info.SetCursor)
+	}
+	got := unpadded(info)
+	if strings.Contains(got.SetCursor+got.Clear, "$<") || !strings.HasPrefix(info.SetCursor, got.SetCursor) || got.Name != "vt100" {
+		t.Errorf("without pauses %q and %q", got.SetCursor, got.Clear)
 	}
 }
 

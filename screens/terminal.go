@@ -3,6 +3,8 @@ package screens
 import (
 	"fmt"
 	"os"
+	"reflect"
+	"regexp"
 	"runtime"
 	"sync"
 	"time"
@@ -47,7 +49,22 @@ func newScreen() (tcell.Screen, error) {
 			return nil, err
 		}
 	}
-	return tcell.NewTerminfoScreenFromTtyTerminfo(nil, info)
+	return tcell.NewTerminfoScreenFromTtyTerminfo(nil, unpadded(info))
+}
+
+var padding = regexp.MustCompile(`\$<[^>]*>`)
+
+// unpadded returns the description without the pauses that hardware terminals needed after a command: the screen library
+// sleeps them out, at every move of the cursor.
+func unpadded(info *terminfo.Terminfo) *terminfo.Terminfo {
+	out := *info
+	v := reflect.ValueOf(&out).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.String && f.CanSet() {
+			f.SetString(padding.ReplaceAllString(f.String(), ""))
+		}
+	}
+	return &out
 }
 
 func newTerminal(s tcell.Screen) *terminal {
