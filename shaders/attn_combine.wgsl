@@ -3,14 +3,13 @@
 // part (n, HEADS, SPLITS, HD + 2): o (HD), m, l of every split, from attn_decode_*; out (n, HEADS, HD).
 // A workgroup computes one head of one column that has more than DIRECT_MAX positions: weights of the splits in
 // parallel, then a thread adds up one dimension. Grid: x is the head, y the column.
-// Constants: HEADS, HD, SPLITS, DIRECT_MAX, WG (a power of two).
+// Constants: HEADS, HD, SPLITS, DIRECT_MAX, WG (a multiple of 16).
 @group(1) @binding(0) var<storage, read> part: array<f32>;
 @group(1) @binding(1) var<storage, read_write> out: array<f32>;
 
 const SIZE: u32 = HD + 2u;
 const LOW: f32 = -3.0e38;
 var<workgroup> weight: array<f32, SPLITS>;
-var<workgroup> red: array<f32, WG>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
@@ -25,31 +24,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   for (var s = t; s < count; s += WG) {
     m = max(m, part[base + s * SIZE + HD]);
   }
-  red[t] = m;
-  workgroupBarrier();
-  for (var w = WG / 2u; w > 0u; w = w >> 1u) {
-    if (t < w) {
-      red[t] = max(red[t], red[t + w]);
-    }
-    workgroupBarrier();
-  }
-  let top = red[0];
-  workgroupBarrier();
+  let top = max_all(t, m);
   var l = 0.0;
   for (var s = t; s < count; s += WG) {
     let e = exp(part[base + s * SIZE + HD] - top);
     weight[s] = e;
     l = fma(e, part[base + s * SIZE + HD + 1u], l);
   }
-  red[t] = l;
-  workgroupBarrier();
-  for (var w = WG / 2u; w > 0u; w = w >> 1u) {
-    if (t < w) {
-      red[t] = red[t] + red[t + w];
-    }
-    workgroupBarrier();
-  }
-  let total = red[0];
+  let total = sum_all(t, l); // its barriers also publish weight
   for (var i = t; i < HD; i += WG) {
     var a = 0.0;
     for (var s = 0u; s < count; s += 1u) {

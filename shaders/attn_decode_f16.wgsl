@@ -6,7 +6,7 @@
 // groups that take every GROUPS-th position. With DIRECT = 1 there is one split and out gets the result (columns of
 // at most DIRECT_MAX positions); with DIRECT = 0 (the others) it gets the sum of the split unscaled, its maximum and its weight: attn_combine
 // finishes. Grid: x is the head, y the column, z the split.
-// Constants: HEADS, KVHEADS, HD (multiple of 8, at most 2 WG), SPLITS, DIRECT, DIRECT_MAX, WG (a power of two).
+// Constants: HEADS, KVHEADS, HD (multiple of 8, at most 2 WG), SPLITS, DIRECT, DIRECT_MAX, WG (a multiple of 16).
 // A fixed number of splits of the whole cache left most of the GPU idle in short contexts and was 20 times slower.
 struct Params {
   scale: f32,
@@ -24,7 +24,6 @@ const QUADS: u32 = HD / 4u;
 const LOW: f32 = -3.0e38;
 var<workgroup> qs: array<vec4<f32>, QUADS>;
 var<workgroup> weight: array<f32, WG>;
-var<workgroup> red: array<f32, WG>;
 var<workgroup> part: array<vec2<f32>, WG>;
 
 // score is q . keys[row], four running sums over the row.
@@ -77,31 +76,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     if (here) {
       s = score((p0 + t) * KVHEADS + g) * params.scale;
     }
-    red[t] = s;
-    workgroupBarrier();
-    for (var w = WG / 2u; w > 0u; w = w >> 1u) {
-      if (t < w) {
-        red[t] = max(red[t], red[t + w]);
-      }
-      workgroupBarrier();
-    }
-    let high = max(top, red[0]);
-    workgroupBarrier();
+    let high = max(top, max_all(t, s));
     var e = 0.0;
     if (here) {
       e = exp(s - high);
     }
     weight[t] = e;
-    red[t] = e;
-    workgroupBarrier();
-    for (var w = WG / 2u; w > 0u; w = w >> 1u) {
-      if (t < w) {
-        red[t] = red[t] + red[t + w];
-      }
-      workgroupBarrier();
-    }
+    let chunk = sum_all(t, e); // its barriers also publish weight
     let keep = exp(top - high);
-    total = fma(total, keep, red[0]);
+    total = fma(total, keep, chunk);
     top = high;
     if (group < GROUPS) {
       acc = acc * keep;
@@ -110,7 +93,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         acc = fma(vec2<f32>(weight[i]), value_pair(((p0 + i) * KVHEADS + g) * PAIRS + pair), acc);
       }
     }
-    workgroupBarrier();
   }
   part[t] = acc;
   workgroupBarrier();

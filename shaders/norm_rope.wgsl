@@ -3,7 +3,7 @@
 //
 // x (n, HEADS, HD), w (HD), table (positions, NROT/2) of (cos, sin) from the CPU in float64.
 // A workgroup computes one head of one column. Grid: x is the head, y the column.
-// Constants: HEADS, HD, NROT (even, at most HD), NORM (0 leaves out the norm; w is then not read), WG (a power of two).
+// Constants: HEADS, HD, NROT (even, at most HD), NORM (0 leaves out the norm; w is then not read), WG.
 struct Params {
   eps: f32,
 }
@@ -13,9 +13,7 @@ struct Params {
 @group(1) @binding(3) var<uniform> params: Params;
 
 const PAIRS: u32 = NROT / 2u;
-var<workgroup> red: array<f32, WG>;
-
-// normed is value i of the head at base. Every value is read before any is written: see the barriers in main.
+// normed is value i of the head at base. Every value is read before any is written: sum_all has barriers.
 fn normed(base: u32, i: u32, inv: f32) -> f32 {
   let v = x[base + i];
   if (NORM == 1u) {
@@ -32,15 +30,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     let v = x[base + i];
     a = fma(v, v, a);
   }
-  red[t] = a;
-  workgroupBarrier();
-  for (var s = WG / 2u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      red[t] = red[t] + red[t + s];
-    }
-    workgroupBarrier();
-  }
-  let inv = 1.0 / sqrt(red[0] / f32(HD) + params.eps);
+  let inv = 1.0 / sqrt(sum_all(t, a) / f32(HD) + params.eps);
   let row = (frame.pos + wid.y) * PAIRS;
   for (var i = t; i < PAIRS; i += WG) {
     let cs = table[row + i];

@@ -1,7 +1,7 @@
 // out[c][i] = x[c][i] / sqrt(mean_i(x[c][i]^2) + eps) * w[i]
 //
-// x, out (n, WIDTH), w (WIDTH). A workgroup computes one column: strided partial sums of squares, then a tree.
-// Grid: x is the column. Constants: WIDTH, WG (a power of two).
+// x, out (n, WIDTH), w (WIDTH). A workgroup computes one column: strided partial sums of squares, then sum_all.
+// Grid: x is the column. Constants: WIDTH, WG.
 struct Params {
   eps: f32,
 }
@@ -9,8 +9,6 @@ struct Params {
 @group(1) @binding(1) var<storage, read> w: array<f32>;
 @group(1) @binding(2) var<storage, read_write> out: array<f32>;
 @group(1) @binding(3) var<uniform> params: Params;
-
-var<workgroup> red: array<f32, WG>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
@@ -20,15 +18,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     let v = x[base + i];
     a = fma(v, v, a);
   }
-  red[t] = a;
-  workgroupBarrier();
-  for (var s = WG / 2u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      red[t] = red[t] + red[t + s];
-    }
-    workgroupBarrier();
-  }
-  let inv = 1.0 / sqrt(red[0] / f32(WIDTH) + params.eps);
+  let inv = 1.0 / sqrt(sum_all(t, a) / f32(WIDTH) + params.eps);
   for (var i = t; i < WIDTH; i += WG) {
     out[base + i] = x[base + i] * inv * w[i];
   }

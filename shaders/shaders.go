@@ -29,9 +29,9 @@ type Kernel struct {
 
 // kernels lists every kernel.
 var kernels = []Kernel{
-	{"attn_combine", []string{"splits"}, []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, "rw"},
-	{"attn_decode_f16", []string{"splits"}, attnConsts, "rrrwu"},
-	{"attn_decode_f32", []string{"splits"}, attnConsts, "rrrwu"},
+	{"attn_combine", []string{"splits", "reduce"}, []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, "rw"},
+	{"attn_decode_f16", []string{"splits", "reduce"}, attnConsts, "rrrwu"},
+	{"attn_decode_f32", []string{"splits", "reduce"}, attnConsts, "rrrwu"},
 	{"copy_cols", nil, []string{"WIDTH", "WG"}, "rw"},
 	{"embed_f32", nil, []string{"COLS", "WG"}, "rwu"},
 	{"embed_q8_0", []string{"half", "decode_q8_0"}, []string{"COLS", "WG"}, "rrwu"},
@@ -41,9 +41,8 @@ var kernels = []Kernel{
 	{"matvec_f32_cols", nil, matvecConsts, "rrwu"},
 	{"matvec_q8_0", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
 	{"matvec_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
-	{"matvec_q8_0_rows", []string{"half", "decode_q8_0"}, []string{"COLS", "WG", "ACC"}, "rrrwu"},
-	{"norm_rope", nil, []string{"HEADS", "HD", "NROT", "NORM", "WG"}, "rrwu"},
-	{"rmsnorm", nil, []string{"WIDTH", "WG"}, "rrwu"},
+	{"norm_rope", []string{"reduce"}, []string{"HEADS", "HD", "NROT", "NORM", "WG"}, "rrwu"},
+	{"rmsnorm", []string{"reduce"}, []string{"WIDTH", "WG"}, "rrwu"},
 	{"silu_mul", nil, []string{"WIDTH", "WG"}, "rrw"},
 	{"topk_merge", nil, []string{"SLICES"}, "rrw"},
 	{"topk_slice", nil, []string{"WIDTH", "SLICES"}, "rww"},

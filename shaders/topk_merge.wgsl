@@ -45,19 +45,24 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     who[t] = w;
     list[t] = f;
     workgroupBarrier();
-    for (var s = 128u; s > 0u; s = s >> 1u) {
-      if (t < s) {
-        let ob = best[t + s];
-        let ow = who[t + s];
-        if (ob > best[t] || (ob == best[t] && ow < who[t])) {
-          best[t] = ob;
-          who[t] = ow;
-          list[t] = list[t + s];
+    if (t < 16u) {
+      for (var i = t + 16u; i < 256u; i += 16u) {
+        if (best[i] > best[t] || (best[i] == best[t] && who[i] < who[t])) {
+          best[t] = best[i];
+          who[t] = who[i];
+          list[t] = list[i];
         }
       }
-      workgroupBarrier();
     }
+    workgroupBarrier();
     if (t == 0u) {
+      for (var i = 1u; i < 16u; i += 1u) {
+        if (best[i] > best[t] || (best[i] == best[t] && who[i] < who[t])) {
+          best[t] = best[i];
+          who[t] = who[i];
+          list[t] = list[i];
+        }
+      }
       out[to + 2u + 2u * r] = who[0];
       out[to + 3u + 2u * r] = bitcast<u32>(best[0]);
       if (list[0] != NONE) {
@@ -66,13 +71,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     }
     workgroupBarrier();
   }
-  for (var s = 128u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      count[t] = count[t] + count[t + s];
+  workgroupBarrier();
+  if (t < 16u) {
+    for (var i = t + 16u; i < 256u; i += 16u) {
+      count[t] = count[t] + count[i];
     }
-    workgroupBarrier();
   }
+  workgroupBarrier();
   if (t == 0u) {
+    for (var i = 1u; i < 16u; i += 1u) {
+      count[0] = count[0] + count[i];
+    }
     out[to] = count[0];
     out[to + 1u] = 0u;
   }

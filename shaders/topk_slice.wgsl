@@ -2,7 +2,7 @@
 // bad[c][s] = how many of them are NaN or infinite; those are never candidates
 //
 // x (n, WIDTH), cand (n, SLICES, 64), bad (n, SLICES). A workgroup treats one slice of one column: the values lie in
-// workgroup memory, and k times the best one is found by a tree and knocked out. A slot without a value holds id
+// workgroup memory, and k times the best one is found in two steps and knocked out. A slot without a value holds id
 // 0xffffffff. Grid: x is the slice, y the column. Constants: WIDTH, SLICES.
 @group(1) @binding(0) var<storage, read> x: array<f32>;
 @group(1) @binding(1) var<storage, read_write> cand: array<vec2<u32>>;
@@ -44,18 +44,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     best[t] = b;
     who[t] = w;
     workgroupBarrier();
-    for (var s = 128u; s > 0u; s = s >> 1u) {
-      if (t < s) {
-        let ob = best[t + s];
-        let ow = who[t + s];
-        if (ob > best[t] || (ob == best[t] && ow < who[t])) {
-          best[t] = ob;
-          who[t] = ow;
+    if (t < 16u) {
+      for (var i = t + 16u; i < 256u; i += 16u) {
+        if (best[i] > best[t] || (best[i] == best[t] && who[i] < who[t])) {
+          best[t] = best[i];
+          who[t] = who[i];
         }
       }
-      workgroupBarrier();
     }
+    workgroupBarrier();
     if (t == 0u) {
+      for (var i = 1u; i < 16u; i += 1u) {
+        if (best[i] > best[t] || (best[i] == best[t] && who[i] < who[t])) {
+          best[t] = best[i];
+          who[t] = who[i];
+        }
+      }
       cand[slot * 64u + r] = vec2<u32>(who[0], bitcast<u32>(best[0]));
       if (who[0] != NONE) {
         v[who[0] - first] = LOW;
@@ -63,13 +67,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     }
     workgroupBarrier();
   }
-  for (var s = 128u; s > 0u; s = s >> 1u) {
-    if (t < s) {
-      count[t] = count[t] + count[t + s];
+  workgroupBarrier();
+  if (t < 16u) {
+    for (var i = t + 16u; i < 256u; i += 16u) {
+      count[t] = count[t] + count[i];
     }
-    workgroupBarrier();
   }
+  workgroupBarrier();
   if (t == 0u) {
+    for (var i = 1u; i < 16u; i += 1u) {
+      count[0] = count[0] + count[i];
+    }
     bad[slot] = count[0];
   }
 }

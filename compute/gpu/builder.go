@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 
 	"pooled/compute/op"
@@ -47,6 +46,7 @@ type record struct {
 	shape            shape
 	x, y             uint32
 	splits           int
+	bytes            int64 // of weights read per group of columns
 	tail             bool
 }
 
@@ -235,21 +235,10 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 	}
 	lanes, wg := matVecShape(t.spec)
 	perWG := int(wg / lanes * 4)
-	if os.Getenv("ROWS") != "" {
-		for _, p := range t.pieces {
-			n := groups(p.rows, 64)
-			b.add(record{op: name, kernel: "matvec_q8_0_rows", cols: "matvec_q8_0_rows", shape: byMatVec,
-				x: min(n, foldX), y: groups(int(n), foldX),
-				consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": 64, "ACC": acc},
-				views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
-				params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])
-		}
-		return
-	}
 	for _, p := range t.pieces {
 		n := groups(p.rows, perWG)
 		b.add(record{op: name, kernel: t.format.matVec, cols: t.format.matVecCols, shape: byMatVec,
-			x: min(n, foldX), y: groups(int(n), foldX),
+			x: min(n, foldX), y: groups(int(n), foldX), bytes: p.bytes(),
 			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "LANES": lanes, "ACC": acc},
 			views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
 			params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])

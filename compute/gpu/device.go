@@ -34,6 +34,8 @@ type Device struct {
 	shared   shared
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost
+
+	submitBytes int64 // see the constant; tests lower it
 }
 
 // owned is memory or a program of a device. release runs on the device goroutine.
@@ -72,7 +74,7 @@ func newJob(fn func() error) *job { return &job{fn: fn, done: make(chan struct{}
 func newDevice() *Device {
 	return &Device{
 		jobs: make(chan *job), quit: make(chan struct{}), stopped: make(chan struct{}),
-		live: make(map[owned]struct{}),
+		live: make(map[owned]struct{}), submitBytes: submitBytes,
 	}
 }
 

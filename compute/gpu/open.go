@@ -82,6 +82,9 @@ func (d *Device) acquire(o Options) error {
 		return fmt.Errorf("%w: %s: %s", op.ErrNoAdapter, adapterName(info), said(err.Error()))
 	}
 	d.dev, d.sh = dev, sh
+	if info.AdapterType == wgpu.AdapterTypeCPU {
+		sh.slow = 1
+	}
 	d.queue = dev.GetQueue()
 	sh.useQueue(d.queue)
 	d.limits = sh.limits()

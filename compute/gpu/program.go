@@ -66,8 +66,14 @@ type planned struct {
 	shape     shape
 	x, y      uint32
 	splits    int
+	bytes     int64 // of weights read per group of columns
 	tail      bool
 }
+
+// submitBytes is how many bytes of weights one submit may read: a graphics driver resets a device that is busy for about two
+// seconds, and the library's wait gives up after five (spec engine.md 5.6). At 10 GB/s this is 0.4 s. Only prefill on big shards
+// and devices' slowest models get there; everything else is one submit.
+const submitBytes = 4 << 30
 
 // Build makes pipelines, bind groups and scratch memory, or returns the first error of the recording.
 func (b *builder) Build() (op.Program, error) {
@@ -172,7 +178,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{p.params, paramOff, int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: r.x, y: max(r.y, 1), splits: r.splits, tail: r.tail}
+	s := planned{shape: r.shape, x: r.x, y: max(r.y, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -204,7 +210,7 @@ func (p *program) release(d *Device) {
 	}
 }
 
-// Run executes the program: one submit, one wait. It allocates nothing.
+// Run executes the program: one submit (see submitBytes), one wait. It allocates nothing.
 func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -267,7 +273,9 @@ func (p *program) exec() error {
 			return err
 		}
 	}
-	p.launch(at)
+	if err := p.launch(at); err != nil {
+		return err
+	}
 	total := r.hiddenLen + r.logitsLen + r.topLen
 	var staging *wgpu.Buffer
 	if total > 0 {
@@ -275,7 +283,6 @@ func (p *program) exec() error {
 			return err
 		}
 	}
-	p.copies = p.copies[:0]
 	if r.hiddenLen > 0 {
 		p.copies = append(p.copies, makeSpan(p.hidden.buf, 0, 0, uint64(r.hiddenLen)))
 	}
@@ -285,11 +292,9 @@ func (p *program) exec() error {
 	if r.topLen > 0 {
 		p.copies = append(p.copies, makeSpan(p.top, 0, uint64(r.hiddenLen+r.logitsLen), uint64(r.topLen)))
 	}
-	if err := d.sh.submit(d.shared.frameGroup, p.steps, staging, p.copies); err != nil {
+	if err := p.submit(staging); err != nil {
 		return err
 	}
-	d.launches.Add(int64(len(p.steps)))
-	d.submits.Add(1)
 	if total == 0 {
 		d.sh.wait()
 		return d.sh.err("wait")
@@ -305,10 +310,23 @@ func (p *program) exec() error {
 	return err
 }
 
-// launch fills p.steps for this run.
-func (p *program) launch(at uint32) {
+// submit sends p.steps and p.copies to the device.
+func (p *program) submit(staging *wgpu.Buffer) error {
+	d := p.dev
+	if err := d.sh.submit(d.shared.frameGroup, p.steps, staging, p.copies); err != nil {
+		return err
+	}
+	d.launches.Add(int64(len(p.steps)))
+	d.submits.Add(1)
+	return nil
+}
+
+// launch fills p.steps for this run. When they read more weights than one submit should, the first part is submitted and
+// waited for.
+func (p *program) launch(at uint32) error {
 	r := &p.run
-	p.steps = p.steps[:0]
+	p.steps, p.copies = p.steps[:0], p.copies[:0]
+	var bytes int64
 	for i := range p.planned {
 		s := &p.planned[i]
 		n, pos, frame := r.frame.N, r.frame.Pos, at
@@ -328,6 +346,13 @@ func (p *program) launch(at uint32) {
 		case byMatVec:
 			if n > 1 {
 				pipe, z = s.cols, groups(n, 4)
+			}
+			if bytes += s.bytes * int64(z); bytes > p.dev.submitBytes && len(p.steps) > 0 {
+				if err := p.submit(nil); err != nil {
+					return err
+				}
+				p.dev.sh.wait()
+				p.steps, bytes = p.steps[:0], s.bytes*int64(z)
 			}
 		case byDirect:
 			if y = uint32(n); pos+1 > directMax {
@@ -350,6 +375,7 @@ func (p *program) launch(at uint32) {
 		}
 		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
 	}
+	return nil
 }
 
 // mostSplits is the largest number of splits of the n columns from pos on; splits.wgsl cuts them in the same way.

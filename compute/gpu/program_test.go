@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"pooled/compute/op"
 	"pooled/compute/quant"
@@ -175,5 +176,96 @@ func TestRunAllocatesNothing(t *testing.T) {
 	})
 	if got != 0 {
 		t.Errorf("%v allocations per run, want 0", got)
+	}
+}
+
+// A run that reads more weights than one submit should is cut into several, with the same result.
+func TestBigRunsAreCut(t *testing.T) {
+	d := openTest(t, Options{})
+	const width = 64
+	ctx := context.Background()
+	r := make([]float32, width*width)
+	for i := range r {
+		r[i] = float32(i%13-6) / 50
+	}
+	w := must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "w", Rows: width, Cols: width, Src: f32Bytes(r...)}))
+	x, y := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("y", width))
+	b := d.Program("long")
+	b.Input(x)
+	for range 5 {
+		b.MatVec(y, w, x)
+		b.MatVec(x, w, y)
+	}
+	b.Output(x)
+	p := must[op.Program](t)(b.Build())
+	run := func() ([]float32, int64) {
+		out := op.Out{Hidden: make([]float32, 8*width)}
+		in := make([]float32, 8*width)
+		for i := range in {
+			in[i] = float32(i % 7)
+		}
+		before := d.Stats().Submits
+		if err := p.Run(ctx, op.Frame{N: 8}, in, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.Hidden, d.Stats().Submits - before
+	}
+	want, submits := run()
+	if submits != 1 {
+		t.Errorf("%d submits, want 1", submits)
+	}
+	d.do(func() error { d.submitBytes = 5 * width * width * 4; return nil }) // each step reads the matrix twice
+	got, submits := run()
+	if submits != 5 {
+		t.Errorf("%d submits, want 5", submits)
+	}
+	for i := range want {
+		if got[i] != want[i] || want[0] == 0 {
+			t.Fatalf("value %d: got %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// The library's waiting poll gives up after five seconds and frees what is in use: a slow adapter must be waited for
+// otherwise. The run takes that long on any software adapter.
+func TestSlowRunIsWaitedFor(t *testing.T) {
+	d := openTest(t, Options{})
+	if !d.Info().Software || testing.Short() {
+		t.Skip("SKIPPED: for software adapters, and takes more than five seconds")
+	}
+	const width = 2048
+	data := make([]float32, width*width)
+	for i := range width {
+		data[i*width+i] = 1
+	}
+	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Rows: width, Cols: width, Src: f32Bytes(data...)}))
+	x, y := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("y", width))
+	in := make([]float32, op.MaxCols*width)
+	for i := range in {
+		in[i] = float32(i%101) / 8
+	}
+	for n := 8; ; n *= 2 {
+		b := d.Program("slow")
+		b.Input(x)
+		for range n {
+			b.MatVec(y, w, x)
+			b.MatVec(x, w, y)
+		}
+		b.Output(x)
+		p := must[op.Program](t)(b.Build())
+		out := op.Out{Hidden: make([]float32, len(in))}
+		began := time.Now()
+		if err := p.Run(context.Background(), op.Frame{N: op.MaxCols}, in, &out); err != nil {
+			t.Fatal(err)
+		}
+		for i := range in {
+			if out.Hidden[i] != in[i] {
+				t.Fatalf("%v, value %d: got %v, want %v", time.Since(began), i, out.Hidden[i], in[i])
+			}
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Logf("%d products took %v", 2*n, took)
+			return
+		}
 	}
 }

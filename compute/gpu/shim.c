@@ -2,6 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <time.h>
+#endif
 
 // --- wgpu-native, as declared by the header that ships with the binding (v0.23.0) ---
 
@@ -185,12 +190,40 @@ int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offs
 	return s->failed;
 }
 
-void pl_flush(void *device, void *queue) {
-	wgpuQueueSubmitForIndex(queue, 0, NULL);
-	wgpuDevicePoll(device, 1, NULL);
+// nap sleeps a sixteenth of what was waited so far, 20 us to 2 ms, and returns the new total in microseconds.
+static long nap(long waited) {
+	long us = waited / 16;
+
+	us = us < 20 ? 20 : us > 2000 ? 2000 : us;
+#ifdef _WIN32
+	Sleep(us < 1000 ? 0 : 1);
+#else
+	struct timespec t = {0, us * 1000};
+	nanosleep(&t, NULL);
+#endif
+	return waited + us;
 }
 
-void pl_poll(void *device, int wait) { wgpuDevicePoll(device, (uint32_t)wait, NULL); }
+void pl_poll(void *device) { wgpuDevicePoll(device, 0, NULL); }
+
+// pl_wait returns when the queue is empty. The library's own waiting poll gives up after 5 seconds and then frees what is still
+// in use, so a slow device is asked again and again instead.
+void pl_wait(void *device, int slow) {
+	long waited = 0;
+
+	if (!slow) {
+		wgpuDevicePoll(device, 1, NULL);
+		return;
+	}
+	while (!wgpuDevicePoll(device, 0, NULL)) {
+		waited = nap(waited);
+	}
+}
+
+void pl_flush(void *device, void *queue, int slow) {
+	wgpuQueueSubmitForIndex(queue, 0, NULL);
+	pl_wait(device, slow);
+}
 
 uint64_t pl_buffer_size(void *buffer) { return wgpuBufferGetSize(buffer); }
 
@@ -249,15 +282,20 @@ int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const p
 }
 
 // pl_map waits until the buffer's first size bytes can be read. The flag it waits for lives in C memory (T4).
-const void *pl_map(pl_state *s, void *device, void *buffer, size_t size) {
-	int tries;
+const void *pl_map(pl_state *s, void *device, void *buffer, size_t size, int slow) {
+	long waited = 0;
 
 	s->map_status = -1;
 	wgpuDevicePushErrorScope(device, filter_validation);
 	wgpuBufferMapAsync(buffer, map_read, 0, size, on_map, s);
 	wgpuDevicePopErrorScope(device, on_error, s);
-	for (tries = 0; s->map_status == -1 && !s->failed && !s->lost && tries < 1000; tries++) {
-		wgpuDevicePoll(device, 1, NULL);
+	while (s->map_status == -1 && !s->failed && !s->lost) {
+		if (wgpuDevicePoll(device, !slow, NULL) && s->map_status == -1) {
+			return NULL; // the queue is empty and nobody will call
+		}
+		if (slow && s->map_status == -1) {
+			waited = nap(waited);
+		}
 	}
 	if (s->map_status != 0 || s->failed || s->lost) {
 		return NULL;

@@ -47,6 +47,7 @@ type shim struct {
 	state  *C.pl_state
 	device unsafe.Pointer
 	queue  unsafe.Pointer
+	slow   C.int // 1: work may take seconds; see pl_wait
 }
 
 // limits is WGPULimits. The binding's own struct is not used: it is filled through an uninitialized chain (T1) and leaves
@@ -140,13 +141,13 @@ func (s *shim) lose(message string) {
 }
 
 // poll lets the library free what is no longer used, without waiting.
-func (s *shim) poll() { C.pl_poll(s.device, 0) }
+func (s *shim) poll() { C.pl_poll(s.device) }
 
 // wait returns when all submitted work is done.
-func (s *shim) wait() { C.pl_poll(s.device, 1) }
+func (s *shim) wait() { C.pl_wait(s.device, s.slow) }
 
 // flush submits nothing and waits: wgpu then frees the staging copies of earlier writes (T12).
-func (s *shim) flush() { C.pl_flush(s.device, s.queue) }
+func (s *shim) flush() { C.pl_flush(s.device, s.queue, s.slow) }
 
 // write copies data (a multiple of 4 bytes, not empty) to the buffer before the next submit.
 func (s *shim) write(b *wgpu.Buffer, offset uint64, data []byte) error {
@@ -180,7 +181,7 @@ func (s *shim) submit(frameGroup *wgpu.BindGroup, steps []step, staging *wgpu.Bu
 // mapped waits for the submitted work and returns the first size bytes of a readback buffer. The slice is C memory and
 // valid until unmap.
 func (s *shim) mapped(b *wgpu.Buffer, size int) ([]byte, error) {
-	p := C.pl_map(s.state, s.device, rawSecond(b), C.size_t(size))
+	p := C.pl_map(s.state, s.device, rawSecond(b), C.size_t(size), s.slow)
 	if p == nil {
 		if err := s.err("map"); err != nil {
 			return nil, err

@@ -61,13 +61,14 @@ void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, con
 void pl_lose(pl_state *s, const char *message);
 
 int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offset, const void *data, size_t size);
-void pl_flush(void *device, void *queue);
-void pl_poll(void *device, int wait);
+void pl_flush(void *device, void *queue, int slow);
+void pl_poll(void *device);
+void pl_wait(void *device, int slow);
 uint64_t pl_buffer_size(void *buffer);
 
 int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
 	void *staging, const pl_copy *copies, size_t n_copies);
-const void *pl_map(pl_state *s, void *device, void *buffer, size_t size);
+const void *pl_map(pl_state *s, void *device, void *buffer, size_t size, int slow);
 void pl_unmap(void *buffer);
 
 #endif

@@ -36,6 +36,13 @@ type piece struct {
 	arrays     []view
 }
 
+func (p piece) bytes() (n int64) {
+	for _, a := range p.arrays {
+		n += a.size
+	}
+	return n
+}
+
 // Spec returns the tensor's name, type and size, without its source.
 func (w *weight) Spec() op.WeightSpec { return w.spec }
 
