@@ -135,6 +135,10 @@ func (c *chatter) applyChat(st *session.State, events []session.Event) {
 		case session.AskRefused:
 			c.chat.asked = ""
 			c.chat.say(st, true, refusal(ev))
+		case session.Notice:
+			if st.Role == session.Asker && ev.Level != session.Info { // a page without a log
+				c.chat.say(st, ev.Level == session.Error, widgets.Safe(ev.Text, widgets.MaxLine))
+			}
 		}
 	}
 	c.showChat()

@@ -11,13 +11,13 @@ import (
 // hostScreen is `pooled host`: devices, layers, the chat (before the room is online: what is missing), the log.
 type hostScreen struct {
 	chatter
-	roster *widgets.Roster
-	layers *widgets.LayerMap
-	step   *widgets.Lines
-	log    *widgets.Log
-	extras nativeLines
-	opened bool         // the chat was offered once
-	why    widgets.Text // why Enter did not start
+	roster  *widgets.Roster
+	layers  *widgets.LayerMap
+	step    *widgets.Lines
+	log     *widgets.Log
+	journal journal
+	opened  bool         // the chat was offered once
+	why     widgets.Text // why Enter did not start
 }
 
 // Build makes the page.
@@ -33,6 +33,7 @@ func (s *hostScreen) Build(o BuildOptions) tview.Primitive {
 	s.canStop = func() bool { return s.st != nil && s.st.Answering }
 	s.guests = func() int { return max(0, len(s.st.Peers)-1) }
 	s.wayOut = func() { s.focus(devicesName, false) }
+	s.journal.trust(session.Host, o.Now())
 	if o.Invite != "" {
 		s.below = widgets.Line{{Text: "invite  ", Role: widgets.Dim}, {Text: widgets.Safe(o.Invite, widgets.MaxReason)}}
 	}
@@ -64,13 +65,13 @@ func (s *hostScreen) layout(sh shape, r rect) []placed {
 
 // Apply shows the state.
 func (s *hostScreen) Apply(st *session.State, events []session.Event) {
-	s.extras.take(events)
+	s.journal.take(events, st, s.o.Now())
 	s.parts = headerParts(st, s.leaving, s.o.Now())
 	s.panes[0].title = textf("devices %d", len(st.Peers))
 	s.roster.SetModel(rosterModel(st))
 	s.panes[1].title = layersTitle(st)
 	s.layers.SetModel(widgets.LayerMapModel{Layers: st.Model.Layers, Runs: layerRuns(st, false), Lines: layerLines(st)})
-	s.log.SetModel(logModel(st, s.extras.lines, s.o.Now().Location()))
+	s.log.SetModel(logModel(st, s.journal.lines, s.o.Now().Location()))
 	if st.Phase != session.Waiting {
 		s.why = ""
 	}

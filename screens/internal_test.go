@@ -166,6 +166,48 @@ func TestLayerRuns(t *testing.T) {
 	}
 }
 
+func TestEventLines(t *testing.T) {
+	st := two(session.Online)
+	cases := []struct {
+		ev   session.Event
+		want string
+	}{
+		{session.RoomOpened{Code: "FEA-Q38", Server: "127.0.0.1:9000"}, "room FEA-Q38 is open at 127.0.0.1:9000"},
+		{session.PeerJoined{Peer: "h", Name: "host"}, ""},
+		{session.PeerJoined{Peer: "c", Name: "talks", Kind: session.KindAPI}, "talks is in the room to chat"},
+		{session.PeerJoined{Peer: "j", Name: "joiner", Kind: session.KindPhone, PledgeBytes: 2 << 30},
+			"joiner is in the room (phone, lends 2 GB)"},
+		{session.PeerJoined{Peer: "j", Name: "joiner", GPU: "RTX 5070", PledgeBytes: 2 << 30},
+			"joiner is in the room (RTX 5070, lends 2 GB)"},
+		{session.PeerLeft{Name: "joiner", Reason: "left"}, "joiner left"},
+		{session.PeerLeft{Name: "joiner", Reason: "no answer"}, "joiner left: no answer"},
+		{session.PeerReady{Peer: "j"}, "joiner holds layers 4-9"},
+		{session.PeerReady{Peer: "c"}, ""},
+		{session.DealMade{Shares: []session.Share{{Name: "host", Lo: 0, Hi: 4}, {Name: "joiner", Lo: 4, Hi: 10}},
+			LeftOut: map[session.PeerID]session.Out{"x": session.OutSmall}}, "layers dealt: host 0-3, joiner 4-9 (1 device left out)"},
+		{session.SignalChanged{Why: "gone"}, "signaling is down (links stay up): gone"},
+		{session.Lap{}, ""},
+		{session.Notice{Text: "x"}, ""},
+	}
+	for _, c := range cases {
+		if got, _ := eventLine(c.ev, st); got != c.want {
+			t.Errorf("%T: %q, want %q", c.ev, got, c.want)
+		}
+	}
+	j := &journal{}
+	up, down := session.SignalChanged{Up: true, Server: "s"}, session.SignalChanged{Why: "w"}
+	j.take([]session.Event{up, down, up, up}, st, time.Time{})
+	if n := len(j.lines); n != 2 {
+		t.Errorf("%d lines for a loss and a return, want 2", n)
+	}
+	for range 2 * widgets.MaxLogLines {
+		j.take([]session.Event{session.RoomOnline{}}, st, time.Time{})
+	}
+	if n := len(j.lines); n != widgets.MaxLogLines {
+		t.Errorf("%d lines kept, want %d", n, widgets.MaxLogLines)
+	}
+}
+
 func TestAnswerFoot(t *testing.T) {
 	st := two(session.Online)
 	cases := []struct {
@@ -227,8 +269,10 @@ func TestChatEntriesPutNotesInTheirPlace(t *testing.T) {
 func TestLogMergesNativeLinesByTime(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 0, 0, 0, time.UTC)
 	st := &session.State{Log: []session.LogLine{{At: at, Text: "one"}, {At: at.Add(2 * time.Second), Level: session.Error, Text: "three"}}}
-	extra := []native{{session.Notice{Text: "two"}, at.Add(time.Second)}, {session.Notice{Text: "four"}, at.Add(3 * time.Second)}}
-	m := logModel(st, extra, time.UTC)
+	j := &journal{}
+	j.take([]session.Event{native{session.Notice{Text: "two"}, at.Add(time.Second)}, session.RoomOnline{}, session.Lap{}}, st,
+		at.Add(3*time.Second))
+	m := logModel(st, j.lines, time.UTC)
 	var got []string
 	for i, l := range m.Lines {
 		got = append(got, string(l.When+" "+l.Text))
@@ -236,7 +280,7 @@ func TestLogMergesNativeLinesByTime(t *testing.T) {
 			t.Errorf("id %d after %d", l.ID, m.Lines[i-1].ID)
 		}
 	}
-	want := "13:00:00 one|13:00:01 two|13:00:02 three|13:00:03 four"
+	want := "13:00:00 one|13:00:01 two|13:00:02 three|13:00:03 the room is online"
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("got %q, want %q", s, want)
 	}

@@ -14,12 +14,12 @@ import (
 // joinScreen is `pooled join`: this computer, its layers, the log and the status line.
 type joinScreen struct {
 	console
-	device *widgets.Lines
-	layers *widgets.LayerMap
-	log    *widgets.Log
-	load   *widgets.Gauge
-	st     *session.State
-	extras nativeLines
+	device  *widgets.Lines
+	layers  *widgets.LayerMap
+	log     *widgets.Log
+	load    *widgets.Gauge
+	st      *session.State
+	journal journal
 }
 
 // Build makes the page.
@@ -34,6 +34,7 @@ func (s *joinScreen) Build(o BuildOptions) tview.Primitive {
 	s.canStop = func() bool { return false }
 	s.guests = func() int { return 0 }
 	s.focus(logName, false)
+	s.journal.trust(session.Worker, o.Now())
 	return s
 }
 
@@ -64,13 +65,13 @@ func (s *joinScreen) gauge(shape, int) *widgets.Gauge {
 // Apply shows the state.
 func (s *joinScreen) Apply(st *session.State, events []session.Event) {
 	s.st = st
-	s.extras.take(events)
+	s.journal.take(events, st, s.o.Now())
 	now := s.o.Now()
 	s.parts = headerParts(st, s.leaving, now)
 	s.device.SetModel(widgets.LinesModel{Lines: deviceLines(st)})
 	s.panes[1].title = layersTitle(st)
 	s.layers.SetModel(widgets.LayerMapModel{Layers: st.Model.Layers, Runs: layerRuns(st, true), Lines: ownLines(st)})
-	s.log.SetModel(logModel(st, s.extras.lines, s.o.Now().Location()))
+	s.log.SetModel(logModel(st, s.journal.lines, s.o.Now().Location()))
 	s.bar = widgets.Plain(widgets.Safe(usage.StatusLine(statusOf(st)), widgets.MaxLine))
 }
 

@@ -212,8 +212,8 @@ func figures(st *session.State) []widgets.Line {
 	return out
 }
 
-// logModel is the log pane: the room's lines and what native code wrote, by time, with times in zone.
-func logModel(st *session.State, extra []native, zone *time.Location) widgets.LogModel {
+// logModel is the log pane: the room's notices and the page's journal, by time, with times in zone.
+func logModel(st *session.State, extra []logged, zone *time.Location) widgets.LogModel {
 	var m widgets.LogModel
 	id := int64(0)
 	add := func(at time.Time, role widgets.Role, text string) {
@@ -223,7 +223,7 @@ func logModel(st *session.State, extra []native, zone *time.Location) widgets.Lo
 	}
 	for _, l := range st.Log {
 		for len(extra) > 0 && extra[0].at.Before(l.At) {
-			add(extra[0].at, widgets.Dim, extra[0].Text)
+			add(extra[0].at, extra[0].role, extra[0].text)
 			extra = extra[1:]
 		}
 		role := widgets.Normal
@@ -236,7 +236,7 @@ func logModel(st *session.State, extra []native, zone *time.Location) widgets.Lo
 		add(l.At, role, l.Text)
 	}
 	for _, n := range extra {
-		add(n.at, widgets.Dim, n.Text)
+		add(n.at, n.role, n.text)
 	}
 	return m
 }

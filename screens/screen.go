@@ -43,28 +43,3 @@ func New(role session.Role) Screen {
 	}
 	return &chatScreen{}
 }
-
-// native is a line that something outside the program's control wrote to the standard streams, as an event of its own,
-// so that it reaches a page in order with the room's.
-type native struct {
-	session.Notice
-	at time.Time
-}
-
-// maxNative is the most native lines a page keeps.
-const maxNative = 200
-
-// nativeLines is a ring of what native code wrote.
-type nativeLines struct{ lines []native }
-
-// take picks the native lines out of events.
-func (n *nativeLines) take(events []session.Event) {
-	for _, ev := range events {
-		if l, ok := ev.(native); ok {
-			n.lines = append(n.lines, l)
-		}
-	}
-	if over := len(n.lines) - maxNative; over > 0 {
-		n.lines = append([]native(nil), n.lines[over:]...)
-	}
-}
