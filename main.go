@@ -44,7 +44,10 @@ type grammar struct {
 
 type hostCmd struct{ launch.HostFlags }
 
-type joinCmd struct{ launch.JoinFlags }
+type joinCmd struct {
+	launch.JoinFlags
+	ExitOnEOF bool `hidden:"" help:"Leave when standard input ends."`
+}
 
 type chatCmd struct{ launch.ChatFlags }
 
@@ -138,6 +141,9 @@ func commandLines(root *kong.Node) []usage.Line {
 	for _, node := range root.Children {
 		l := usage.Line{Prog: "pooled", Command: node.Name, Names: node.Aliases, Hidden: node.Hidden,
 			Group: len(node.Children) > 0, Argument: "argument"}
+		if node.Name == "list" {
+			l.Argument = "model" // what people try there
+		}
 		for _, p := range node.Positional {
 			if l.Max == 0 {
 				l.Argument = p.Name
@@ -166,6 +172,14 @@ func (p *program) interactive() bool {
 	return term.IsTerminal(int(p.stdin.Fd())) && term.IsTerminal(int(p.stderr.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
+// untilEOF is launch.UntilEOF on standard input when it is wanted.
+func (p *program) untilEOF(ctx context.Context, wanted bool) (context.Context, context.CancelFunc) {
+	if !wanted {
+		return ctx, func() {}
+	}
+	return launch.UntilEOF(ctx, p.stdin)
+}
+
 // open prepares a room; what drivers print meanwhile is kept for the error, or printed with --verbose.
 func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*launch.Room, error) {
 	if verbose {
@@ -178,7 +192,8 @@ func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*la
 		return nil, err
 	}
 	room, err := launch.Open(ctx, spec)
-	return room, errors.Join(launch.AppendLines(err, said), c.Stop())
+	stopped := c.Stop() // after it, said is whole
+	return room, errors.Join(launch.AppendLines(err, said), stopped)
 }
 
 // show runs a room on a screen, or prints what happens in it.
@@ -224,6 +239,8 @@ func (c *joinCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := p.untilEOF(ctx, c.ExitOnEOF)
+	defer stop()
 	room, err := p.open(ctx, spec, c.Verbose)
 	if err != nil {
 		return err
@@ -268,11 +285,11 @@ func (c *listCmd) Run(p *program) error {
 
 // Run serves introductions until a signal.
 func (c *signalCmd) Run(ctx context.Context, p *program) error {
-	if c.ExitOnEOF {
-		var stop context.CancelFunc
-		ctx, stop = launch.UntilEOF(ctx, p.stdin)
-		defer stop()
+	if c.Port < 0 || c.Port > 65535 {
+		return launch.Usage("--port takes a number from 0 to 65535: got %d", c.Port)
 	}
+	ctx, stop := p.untilEOF(ctx, c.ExitOnEOF)
+	defer stop()
 	return launch.Serve(ctx, c.Host, c.Port, func(addr net.Addr) {
 		_, _ = fmt.Fprintf(p.stdout, "signaling server on %s\n", addr)
 	})

@@ -2,7 +2,7 @@
 // beside the host that runs in the caller's process.
 //
 // Every child is this same program. A child ends when Close is called, when the context it was started under ends, or
-// when this process dies (its standard input closes, or its host is gone). Nothing of a child reaches the terminal: its
+// when this process dies (its standard input ends). Nothing of a child reaches the terminal: its
 // last lines are kept for the error that tells why it ended.
 package demo
 
@@ -79,7 +79,7 @@ func (d *Demo) JoinWhenOpen(ctx context.Context, room *launch.Room) {
 			return
 		}
 		guest, err := startChild(ctx, "the joining device", d.exe,
-			"join", string(room.Code), "--signal", d.addr, "--name", guestName, "--json-log")
+			"join", string(room.Code), "--signal", d.addr, "--name", guestName, "--json-log", "--exit-on-eof")
 		if err == nil {
 			defer guest.close()
 			select {

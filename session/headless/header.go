@@ -20,7 +20,9 @@ func Header(w io.Writer, st *session.State, lines ...string) {
 	p("  GPU      %s · %s", gpu, st.Device.Backend)
 	p("  lending  %s  (%s)", catalog.FormatBytes(st.Device.PledgeBytes), st.Device.PledgeWhy)
 	for _, l := range lines {
-		p("  %s", l)
+		if l != "" {
+			p("  %s", l)
+		}
 	}
 	if st.Role == session.Host {
 		p("  every device with layers sees the hidden states of what is asked here, and they carry the prompts and answers")

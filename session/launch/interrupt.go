@@ -3,10 +3,10 @@ package launch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"pooled/session"
@@ -61,14 +61,21 @@ func ExitOf(ctx context.Context, err error) int {
 	return session.AsProblem(err).Exit
 }
 
-// AppendLines adds what a library printed to a problem's reason.
+// driverLines is how many of a driver's lines go into an error (spec cli.md 8).
+const driverLines = 6
+
+// AppendLines adds the last lines of what a GPU driver printed to the reason why the GPU can't be used.
 func AppendLines(err error, lines []string) error {
 	if err == nil || len(lines) == 0 {
 		return err
 	}
-	p := *session.AsProblem(err)
-	p.Why = fmt.Sprintf("%s; the driver said: %q", p.Why, lines)
-	return &p
+	p := session.AsProblem(err)
+	if p.Exit != session.ExitNoGPU {
+		return err
+	}
+	last := *p
+	last.Why += "; the driver said: " + strings.Join(lines[max(0, len(lines)-driverLines):], "; ")
+	return &last
 }
 
 // UntilEOF returns a context that also ends when r does: a child ends with the process that holds the other end. The

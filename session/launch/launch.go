@@ -201,8 +201,11 @@ func (r *Room) chooseModel(store *catalog.Store, typed string) (string, error) {
 		return embedded, nil
 	}
 	entry, err := catalog.Match(catalog.Builtin(), typed)
-	if err != nil {
+	if errors.Is(err, catalog.ErrAmbiguous) {
 		return "", usageProblem("model", err, "name one of: "+strings.Join(modelKeys(), ", "))
+	}
+	if err != nil {
+		return "", usageProblem("model", err, "'pooled list' shows them and where their files go")
 	}
 	if status := store.Status(entry); !status.Present {
 		return "", &session.Problem{

@@ -50,8 +50,13 @@ func meshProblem(err error, s Spec, servers []signal.Server) *session.Problem {
 			Do:  "pick another with --code, or leave --code out for a random one", Exit: session.ExitFailed, Err: err,
 		}
 	case errors.Is(err, netmesh.ErrSignalDown):
+		why := err.Error()
+		var down *signal.DownError
+		if errors.As(err, &down) {
+			why = down.Error() // which servers were tried, and what became of each
+		}
 		return &session.Problem{
-			Code: "signal-down", What: "the signaling server can't be reached", Why: err.Error(),
+			Code: "signal-down", What: "the signaling server can't be reached", Why: why,
 			Do:   "start one on this computer with 'pooled signal', or name another with --signal",
 			Exit: session.ExitFailed, Err: err,
 		}

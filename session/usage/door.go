@@ -35,7 +35,7 @@ func Door(prog string, commands []Line, args []string) Answer {
 	case "--version", "-v":
 		args = []string{"version"}
 	}
-	var known []Command
+	known := []Command{{Name: "help"}}
 	for _, c := range commands {
 		if c.Command == args[0] || slices.Contains(c.Names, args[0]) {
 			return c.answer(args)

@@ -109,6 +109,9 @@ func UnknownOption(prog, command, typed string, options []string) [2]string {
 	if s := SuggestOption(typed, options); s != "" {
 		first += fmt.Sprintf(": did you mean %s?", s)
 	}
+	if command == "" {
+		return [2]string{first, who + " --help lists the commands"}
+	}
 	return [2]string{first, who + " --help lists its options"}
 }
 

@@ -108,7 +108,7 @@ func TestUnknownLines(t *testing.T) {
 		{"option, near", UnknownOption("pooled", "join", "--nam", []string{"name"}), [2]string{
 			`pooled join: unknown option "--nam": did you mean --name?`, "pooled join --help lists its options"}},
 		{"option of the program, its value not shown", UnknownOption("pooled", "", "--key=secret", []string{"version"}), [2]string{
-			`pooled: unknown option "--key"`, "pooled --help lists its options"}},
+			`pooled: unknown option "--key"`, "pooled --help lists the commands"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
