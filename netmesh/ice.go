@@ -31,7 +31,8 @@ func newAPI(cfg Config, t tuning) (*webrtc.API, webrtc.Configuration) {
 	return webrtc.NewAPI(webrtc.WithSettingEngine(se)), rtc
 }
 
-// logFactory passes the library's warnings and errors on and drops the rest. It must never print.
+// logFactory passes the library's errors on and drops the rest: it warns of much that is ordinary, such as interfaces
+// without multicast. It must never print.
 type logFactory struct{ log func(string) }
 
 // NewLogger returns the logger of one part of the library.
@@ -42,19 +43,15 @@ type logger struct {
 	scope string
 }
 
-func (l logger) line(level, msg string) { l.log("webrtc " + l.scope + " " + level + ": " + msg) }
-
 func (logger) Trace(string)          {}
 func (logger) Tracef(string, ...any) {}
 func (logger) Debug(string)          {}
 func (logger) Debugf(string, ...any) {}
 func (logger) Info(string)           {}
 func (logger) Infof(string, ...any)  {}
-func (l logger) Warn(msg string)     { l.line("warning", msg) }
-func (l logger) Error(msg string)    { l.line("error", msg) }
-func (l logger) Warnf(format string, args ...any) {
-	l.line("warning", fmt.Sprintf(format, args...))
-}
+func (logger) Warn(string)           {}
+func (logger) Warnf(string, ...any)  {}
+func (l logger) Error(msg string)    { l.log("webrtc " + l.scope + ": " + msg) }
 func (l logger) Errorf(format string, args ...any) {
-	l.line("error", fmt.Sprintf(format, args...))
+	l.Error(fmt.Sprintf(format, args...))
 }
