@@ -118,10 +118,10 @@ func (s *hostScreen) Keys() []Binding {
 		return func() bool { return on() && (s.where() != chatName || !s.panes[s.at].typing) }
 	}
 	list := []Binding{
-		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "start", Help: "deal the layers and load them, before the room is online",
-			On: phase(session.Waiting), Do: func(*tcell.EventKey) { s.start() }},
-		{Keys: []Key{letter('c')}, Name: "c", Hint: "chat", Help: "to the chat", On: func() bool { return s.panes[2].typing },
-			Do: func(*tcell.EventKey) { s.focus(chatName, true) }},
+		{Keys: []Key{code(tcell.KeyEnter)}, Name: "Enter", Hint: "start",
+			Help: "deal the layers and load them, before the room is online", On: phase(session.Waiting), Do: func(*tcell.EventKey) { s.start() }},
+		{Keys: []Key{letter('c')}, Name: "c", Hint: "chat", Help: "to the chat",
+			On: func() bool { return s.panes[2].typing }, Do: func(*tcell.EventKey) { s.focus(chatName, true) }},
 		{Keys: []Key{code(tcell.KeyEnter), letter('r')}, Name: "Enter", Hint: "re-deal",
 			Help: "deal again over the devices that are here now (r too)",
 			On:   elsewhere(phase(session.Online, session.Degraded)), Do: func(*tcell.EventKey) { s.redeal() }},

@@ -77,7 +77,8 @@ func (s *joinScreen) Apply(st *session.State, events []session.Event) {
 
 // Keys lists what can be done.
 func (s *joinScreen) Keys() []Binding {
-	return append([]Binding{s.quitBinding("leave the room and free the GPU", "leave the room and free the GPU")}, s.common()...)
+	const leave = "leave the room and free the GPU"
+	return append([]Binding{s.quitBinding(leave, leave)}, s.common()...)
 }
 
 // statusOf is what the status line tells of the state.

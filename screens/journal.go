@@ -41,10 +41,12 @@ func (j *journal) add(at time.Time, role widgets.Role, text string) {
 func (j *journal) trust(role session.Role, at time.Time) {
 	switch role {
 	case session.Host:
-		j.add(at, widgets.Dim, "every device with layers sees the hidden states of what is asked here: they carry the prompts and answers")
+		j.add(at, widgets.Dim, "every device with layers sees the hidden states of what is asked here: they carry the "+
+			"prompts and answers")
 	case session.Worker:
 		j.add(at, widgets.Dim, "whoever is in the room can use what this computer lends")
-		j.add(at, widgets.Dim, "this computer sees the hidden states of what is asked there: they carry the prompts and answers")
+		j.add(at, widgets.Dim, "this computer sees the hidden states of what is asked there: they carry the prompts "+
+			"and answers")
 	}
 }
 

@@ -76,74 +76,106 @@ func TestTerminalIsGivenBack(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			ptmx, tty, err := pty.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer ptmx.Close()
-			if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 32, Cols: 120}); err != nil {
-				t.Fatal(err)
-			}
-			before, err := term.GetState(int(tty.Fd()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := &tape{more: make(chan struct{}, 1)}
-			cmd := startConsole(t, tty)
-			copied := make(chan struct{})
-			go func() {
-				defer close(copied)
-				buf := make([]byte, 4096)
-				for {
-					n, err := ptmx.Read(buf)
-					_, _ = out.Write(buf[:n])
-					if err != nil {
-						return
-					}
-				}
-			}()
-			out.wait(t, "Jupiter")
+			con := startConsole(t)
+			before := con.before
+			con.out.wait(t, "Jupiter")
 			if c.sig != 0 {
-				if err := cmd.Process.Signal(c.sig); err != nil {
+				if err := con.cmd.Process.Signal(c.sig); err != nil {
 					t.Error(err)
 				}
 			}
-			if _, err := ptmx.WriteString(c.keys); err != nil {
-				t.Error(err)
+			con.typed(t, c.keys)
+			if got := exitCode(t, con.cmd); got != c.exit {
+				t.Errorf("exit %d, want %d; terminal %q", got, c.exit, con.out)
 			}
-			if got := exitCode(t, cmd); got != c.exit {
-				t.Errorf("exit %d, want %d; terminal %q", got, c.exit, out)
-			}
-			after, err := term.GetState(int(tty.Fd()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(before, after) {
+			if after := con.modes(t); !reflect.DeepEqual(before, after) {
 				t.Errorf("terminal modes %+v, were %+v", after, before)
 			}
-			_ = tty.Close() // the last open end: the reader gets an error
-			<-copied
-			checkRestored(t, out.String(), c.says)
+			con.close()
+			checkRestored(t, con.out.String(), c.says)
 		})
 	}
 }
 
-// startConsole starts this test binary as a console on tty.
-func startConsole(t *testing.T, tty *os.File) *exec.Cmd {
+// onTerminal is this test binary as a console on a pseudo-terminal.
+type onTerminal struct {
+	ptmx, tty *os.File
+	cmd       *exec.Cmd
+	out       *tape
+	copied    chan struct{}
+	before    *term.State // modes before it started
+	once      sync.Once
+}
+
+// startConsole starts the console. It ends with the test.
+func startConsole(t *testing.T) *onTerminal {
 	t.Helper()
+	ptmx, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 32, Cols: 120}); err != nil {
+		t.Fatal(err)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childMode+"=1", "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
+	c := &onTerminal{ptmx: ptmx, tty: tty, cmd: exec.Command(exe), out: &tape{more: make(chan struct{}, 1)},
+		copied: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childMode+"=1", "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	c.before = c.modes(t)
+	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return cmd
+	go c.copy()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // ended already, or the test failed
+		c.close()
+	})
+	return c
+}
+
+// copy records what the terminal gets until its last user is gone.
+func (c *onTerminal) copy() {
+	defer close(c.copied)
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.ptmx.Read(buf)
+		_, _ = c.out.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+// close gives up this end of the terminal and waits until everything written to it is recorded.
+func (c *onTerminal) close() {
+	c.once.Do(func() {
+		_ = c.tty.Close()
+		<-c.copied
+		_ = c.ptmx.Close()
+	})
+}
+
+// modes are the terminal's modes now.
+func (c *onTerminal) modes(t *testing.T) *term.State {
+	t.Helper()
+	st, err := term.GetState(int(c.tty.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// typed sends keys.
+func (c *onTerminal) typed(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := c.ptmx.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // exitCode waits for the end of a program.
@@ -179,42 +211,15 @@ func checkRestored(t *testing.T, out, says string) {
 }
 
 func TestNativeOutputGoesToTheLog(t *testing.T) {
-	ptmx, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
+	con := startConsole(t)
+	con.out.wait(t, "Jupiter")
+	con.typed(t, "print\r")
+	con.out.wait(t, "a driver printed this")
+	if strings.Contains(con.out.String(), "a driver printed this\r\n") {
+		t.Errorf("the line went to the terminal as it was: %q", con.out)
 	}
-	defer ptmx.Close()
-	if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 32, Cols: 120}); err != nil {
-		t.Fatal(err)
-	}
-	out := &tape{more: make(chan struct{}, 1)}
-	cmd := startConsole(t, tty)
-	_ = tty.Close()
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		buf := make([]byte, 4096)
-		for {
-			n, err := ptmx.Read(buf)
-			_, _ = out.Write(buf[:n])
-			if err != nil {
-				return
-			}
-		}
-	}()
-	out.wait(t, "Jupiter")
-	if _, err := ptmx.WriteString("print\r"); err != nil {
-		t.Fatal(err)
-	}
-	out.wait(t, "a driver printed this")
-	if strings.Contains(out.String(), "a driver printed this\r\n") {
-		t.Errorf("the line went to the terminal as it was: %q", out)
-	}
-	if _, err := ptmx.WriteString("\x03\x03\x03"); err != nil {
-		t.Fatal(err)
-	}
-	if got := exitCode(t, cmd); got != session.ExitInterrupted {
+	con.typed(t, "\x03\x03\x03")
+	if got := exitCode(t, con.cmd); got != session.ExitInterrupted {
 		t.Errorf("exit %d, want %d", got, session.ExitInterrupted)
 	}
-	<-copied
 }

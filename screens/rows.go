@@ -200,8 +200,8 @@ func layerLines(st *session.State) []widgets.Line {
 func figures(st *session.State) []widgets.Line {
 	var out []widgets.Line
 	if l := st.Lap; l != nil && l.Hops > 0 {
-		out = append(out, widgets.Plain(textf("lap %.1f ms = host %.1f + %s %.1f", l.TotalMs, l.HostMs,
-			count(l.Hops, "hop"), max(0, l.TotalMs-l.HostMs))))
+		out = append(out, widgets.Plain(textf("lap %.1f ms = host %.1f + others %.1f (%s)", l.TotalMs, l.HostMs,
+			max(0, l.TotalMs-l.HostMs), count(l.Hops, "hop"))))
 	} else if l != nil {
 		out = append(out, widgets.Plain(textf("lap %.1f ms", l.TotalMs)))
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, o RunOptions) (exit int, err error) {
 	if r.o.Look == nil {
 		r.o.Look = LookFrom(os.Getenv, runtime.GOOS)
 	}
-	if r.o.Probe == nil {
+	if r.probed = o.Probe != nil; !r.probed {
 		r.o.Probe = NewProbe()
 	}
 	defer close(r.o.Probe.ended)
@@ -77,6 +77,7 @@ type runner struct {
 	exits   chan int      // end now
 	leaves  chan struct{} // the room was told to close
 	natives chan native
+	probed  bool // a test watches
 
 	exit   int
 	err    error
@@ -143,7 +144,9 @@ func (r *runner) run(ctx context.Context) {
 func (r *runner) capture(ev *tcell.EventKey) *tcell.EventKey {
 	switch ev.Key() {
 	case ProbeKey:
-		r.o.Probe.pass()
+		if r.probed {
+			r.o.Probe.pass()
+		}
 		return nil
 	case tcell.KeyCtrlC:
 		return tcell.NewEventKey(tcell.KeyCtrlC, 0, tcell.ModNone)
