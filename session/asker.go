@@ -87,6 +87,7 @@ func (a *asker) message(_ *peer, msg any) {
 	case msgRedeal:
 		a.guest.message(m)
 		a.phase(Waiting)
+	case msgReset: // the room's chat is not this client's
 	case msgDegraded:
 		a.degraded(m.why)
 	case msgGenStart:

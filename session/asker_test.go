@@ -43,8 +43,13 @@ func TestClientConversation(t *testing.T) {
 		if own, end := p.ask(h, question); end.Stats.PromptTokens == 0 || own == "" {
 			t.Errorf("the room's own chat: %q, %+v", own, end)
 		}
+		p.must(h.Clear())
+		synctest.Wait()
 		if n := len(a.Snapshot().Chat); n != 1 {
 			t.Errorf("the client sees %d exchanges, want its own one only", n)
+		}
+		if own, here := len(w.Snapshot().Chat), len(h.Snapshot().Chat); own != 0 || here != 0 {
+			t.Errorf("after the host cleared: %d exchanges there, %d here", own, here)
 		}
 		p.must(a.Close())
 		<-a.ended

@@ -50,17 +50,20 @@ func (g *guest) dialFailed(id PeerID, err error) {
 }
 
 func (g *guest) unreachable(err error) *Problem {
-	p := &Problem{Code: "no-room", What: fmt.Sprintf("there is no room %s", g.st.Code), Exit: ExitNoRoom, Err: err,
-		Why: "nobody answers under that code", Do: "check the code, and that the host is still open"}
+	p := &Problem{Code: "unreachable", What: "the host can't be reached", Why: reasonOf(err), Exit: ExitFailed, Err: err,
+		Do: "try again; if it stays like this, ask the host to open a new room"}
 	switch {
+	case errors.Is(err, netmesh.ErrNoPeer):
+		p.Code, p.What, p.Exit = "no-room", fmt.Sprintf("there is no room %s", g.st.Code), ExitNoRoom
+		p.Why, p.Do = "nobody answers under that code", "check the code, and that the host is still open"
 	case errors.Is(err, netmesh.ErrSignalDown):
-		p.Code, p.What, p.Why, p.Exit = "signal-down", "the signaling server can't be reached", reasonOf(err), ExitFailed
+		p.Code, p.What = "signal-down", "the signaling server can't be reached"
 		p.Do = "try again later, or name another server with --signal"
 	case errors.Is(err, netmesh.ErrNoPath):
-		p.Code, p.What, p.Why, p.Exit = "no-path", "the host can't be reached over the network", reasonOf(err), ExitFailed
+		p.Code, p.What = "no-path", "the host can't be reached over the network"
 		p.Do = "try from another network; both sides need UDP"
 	case errors.Is(err, netmesh.ErrTimeout), errors.Is(err, errNoGreeting):
-		p.Code, p.What, p.Why = "no-answer", fmt.Sprintf("the host of room %s doesn't answer", g.st.Code), reasonOf(err)
+		p.Code, p.What, p.Exit = "no-answer", fmt.Sprintf("the host of room %s doesn't answer", g.st.Code), ExitNoRoom
 		p.Do = "check that the host is still running, then try again"
 	}
 	return p

@@ -320,11 +320,15 @@ func (h *host) modelOpened(r result) {
 	h.info = r.out.(ModelInfo)
 	h.st.Model = Model{Key: h.info.Key, Label: h.info.Label, Layers: h.info.Layers}
 	h.dirty = true
+	if h.opts.Ctx > h.info.CtxMax {
+		h.notice(Hint, "ctx", fmt.Sprintf("asked for a context of %d, %s takes %d at most: using that", h.opts.Ctx, h.info.Label,
+			h.info.CtxMax))
+	}
 	h.consider()
 }
 
 func (h *host) closing(reason string) {
-	h.gen.end(h, DoneStopped, "the room closed")
+	h.gen.end(h, DoneStopped, "")
 	h.broadcast("bye", func() map[string]any { return map[string]any{"reason": "the host closed the room", "closed": 1} })
 }
 

@@ -173,6 +173,9 @@ func (g *generator) end(h *host, reason DoneReason, why string) {
 	}
 	if !a.started { // its prompt was still being made
 		g.cur = nil
+		if why == "" {
+			why = "the room closed"
+		}
 		g.busy(h, a, "degraded", why, nil)
 		return
 	}
