@@ -18,6 +18,12 @@ const (
 	askerWait = 15 * time.Second // the same for an asker
 )
 
+// How long a link may be silent (spec room.md 7.1); all others keep the network's own limit.
+const (
+	hostSilence  = 30 * time.Second // the host, as the others see it
+	phoneSilence = 60 * time.Second
+)
+
 // core is the reducer: what all roles share. handle is its only entry; it collects events and effects.
 type core struct {
 	opts Options
@@ -284,6 +290,9 @@ func (c *core) phase(p Phase) {
 	if c.st.Phase == p {
 		return
 	}
+	if now := loadPhase(p); now != loadPhase(c.st.Phase) {
+		c.do(busy{now})
+	}
 	c.st.Phase = p
 	c.dirty = true
 	switch p {
@@ -296,6 +305,9 @@ func (c *core) phase(p Phase) {
 		c.st.OnlineAt = time.Time{}
 	}
 }
+
+// loadPhase: layers are loading somewhere in the room.
+func loadPhase(p Phase) bool { return p == Loading || p == Loaded }
 
 func (c *core) do(e effect) { c.effects = append(c.effects, e) }
 

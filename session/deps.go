@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"pooled/compute/op"
 	"pooled/compute/token"
@@ -22,6 +23,10 @@ type Mesh interface {
 	SendFrame(peer PeerID, f *wire.Frame) error
 	// Hang closes the link to one peer after what is queued was sent (300 ms at most).
 	Hang(peer PeerID, why string)
+	// SetSilence sets after how much silence the link to a peer counts as lost.
+	SetSilence(peer PeerID, limit time.Duration)
+	// SetLoading says that this device is loading layers, or is no more: meanwhile silence is not judged.
+	SetLoading(on bool)
 	// Close says leaving on every link, then closes everything; ctx bounds it.
 	Close(ctx context.Context) error
 }

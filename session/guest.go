@@ -37,6 +37,7 @@ func (g *guest) begin() {
 		wait = askerWait
 	}
 	g.timer("greet", wait)
+	g.do(silence{g.host, hostSilence})
 	g.do(dial{g.host})
 }
 

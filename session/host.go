@@ -93,6 +93,9 @@ func (h *host) hello(p *peer, m msgHello) {
 		p.out = OutLate
 	}
 	h.rebuild()
+	if p.meta.isPhone() {
+		h.do(silence{p.id, phoneSilence})
+	}
 	if first {
 		h.emit(PeerJoined{Peer: p.id, Name: p.name, Kind: p.meta.kind(), GPU: p.meta.gpu, PledgeBytes: p.meta.pledgeBytes()})
 		h.blocked = false

@@ -10,7 +10,7 @@ import (
 // input is one thing the loop handles, with the time it was taken up.
 type input struct {
 	at  time.Time
-	msg any // netmesh.Event, command, result, progress, alarm, unsent, flooded
+	msg any // begin, netmesh.Event, command, result, progress, alarm, unsent, flooded
 }
 
 // command is something a person or script asked for. answer gets nil or the error, at once.
@@ -91,6 +91,13 @@ type (
 		name string
 		d    time.Duration
 	}
+	// silence sets how long a peer may be silent (spec room.md 7.1).
+	silence struct {
+		peer  PeerID
+		limit time.Duration
+	}
+	// busy says whether layers are loading here.
+	busy struct{ on bool }
 	// end stops the loop.
 	end struct{}
 )
@@ -102,6 +109,8 @@ func (hang) effect()      {}
 func (start) effect()     {}
 func (abort) effect()     {}
 func (timer) effect()     {}
+func (silence) effect()   {}
+func (busy) effect()      {}
 func (end) effect()       {}
 
 // work is an engine job. The types below are data; job.go runs them.

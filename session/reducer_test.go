@@ -54,6 +54,10 @@ func effectWord(e effect) string {
 		return "job " + strings.TrimPrefix(fmt.Sprintf("%T", e.do), "session.")
 	case abort:
 		return "abort"
+	case silence:
+		return fmt.Sprintf("silence %s %s", e.peer, e.limit)
+	case busy:
+		return fmt.Sprintf("busy %v", e.on)
 	case timer:
 		return fmt.Sprintf("timer %s %s", e.name, e.d)
 	}
@@ -81,14 +85,14 @@ const theHost = PeerID("pooled-room-4TKG9P")
 func TestReducerWorker(t *testing.T) {
 	info := ModelInfo{Key: "toy", Layers: 8, Width: 2, LayerBytes: 100, KVBytes: 1, CtxMax: 512}
 	s := newScript(t, Options{Role: Worker, PledgeBytes: 1 << 20})
-	s.expect("begin", begin{self: "w"}, "timer greet 20s", "dial "+string(theHost))
+	s.expect("begin", begin{self: "w"}, "timer greet 20s", "silence "+string(theHost)+" 30s", "dial "+string(theHost))
 	s.expect("link", netmesh.LinkUp{Peer: theHost, Dialed: true}, "send "+string(theHost)+" hello")
 	s.expect("frame before anything", netmesh.FrameIn{Peer: theHost})
 	s.expect("order before the greeting", message(theHost, "ai-load", nil))
 	s.expect("greeting", message(theHost, "hello", map[string]any{"v": int64(4), "name": "host"}),
 		"timer hello "+string(theHost)+" 0s", "timer greet 0s", "room.opened", "peer.joined")
 	s.expect("order", message(theHost, "ai-load", map[string]any{"v": int64(4), "model": "toy", "range": []any{int64(3), int64(8)},
-		"ctx": int64(64), "next": "host"}), "job modelWork")
+		"ctx": int64(64), "next": "host"}), "busy true", "job modelWork")
 	s.expect("header", result{id: s.c.jobs, out: info}, "job loadWork")
 	s.expect("progress", progress{id: s.c.jobs, percent: 40}, "send "+string(theHost)+" ai-progress", "load.progress")
 	s.expect("the same progress", progress{id: s.c.jobs, percent: 40})
@@ -120,7 +124,7 @@ func TestReducerWorkerInTheMiddleKeepsTheControl(t *testing.T) {
 	s.feed(netmesh.LinkUp{Peer: theHost})
 	s.feed(message(theHost, "hello", map[string]any{"v": int64(4), "name": "host"}))
 	s.expect("order", message(theHost, "ai-load", map[string]any{"v": int64(4), "model": "toy", "range": []any{int64(3), int64(5)},
-		"ctx": int64(64), "next": "z"}), "job modelWork", "dial z", "timer next 1m0s")
+		"ctx": int64(64), "next": "z"}), "busy true", "job modelWork", "dial z", "timer next 1m0s")
 	s.feed(result{id: s.c.jobs, out: ModelInfo{Key: "toy", Layers: 8, Width: 2, LayerBytes: 100, CtxMax: 512}})
 	s.expect("loaded, the next device isn't linked", result{id: s.c.jobs, out: loaded{}}, "send "+string(theHost)+" ai-progress",
 		"load.progress")
@@ -203,13 +207,13 @@ func onlineHost(t *testing.T) *script {
 	s.expect("link", netmesh.LinkUp{Peer: "w"}, "send w hello", "timer hello w 10s")
 	s.expect("hello", message("w", "hello", map[string]any{"v": int64(4), "name": "w", "meta": map[string]any{"webgpu": true,
 		"contribGB": 1.0}}), "timer hello w 0s", "send w roster", "send w ai-wait", "peer.joined")
-	s.expect("start", command{do: verbStart, answer: make(chan error, 1)}, "send w ai-load", "send w ai-layers", "job loadWork",
+	s.expect("start", command{do: verbStart, answer: make(chan error, 1)}, "busy true", "send w ai-load", "send w ai-layers", "job loadWork",
 		"timer hostprog 600ms", "deal.made")
 	own := s.c.jobs
 	s.expect("progress for all", alarm{"hostprog"}, "send w ai-hostprog", "timer hostprog 600ms")
 	s.expect("ready", message("w", "ai-ready", nil), "peer.ready")
 	tok := toyTokenizer(t)
-	s.expect("loaded", result{id: own, out: loaded{text: text{tok: tok}}}, "timer hostprog 0s", "send w ai-ready-all",
+	s.expect("loaded", result{id: own, out: loaded{text: text{tok: tok}}}, "timer hostprog 0s", "busy false", "send w ai-ready-all",
 		"load.progress", "peer.ready", "room.online")
 	return s
 }

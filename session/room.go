@@ -179,6 +179,10 @@ func (r *Room) perform(e effect) {
 		r.engine.abort(e.id)
 	case timer:
 		r.setTimer(e)
+	case silence:
+		r.mesh.SetSilence(e.peer, e.limit)
+	case busy:
+		r.mesh.SetLoading(e.on)
 	case end:
 	}
 }

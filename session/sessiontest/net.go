@@ -160,6 +160,12 @@ func (m *Mesh) to(peer session.PeerID) (*Mesh, error) {
 // Hang closes a link.
 func (m *Mesh) Hang(peer session.PeerID, why string) { m.net.Cut(m.id, peer, why) }
 
+// SetSilence does nothing: silence is what the test makes of it.
+func (m *Mesh) SetSilence(session.PeerID, time.Duration) {}
+
+// SetLoading does nothing.
+func (m *Mesh) SetLoading(bool) {}
+
 // Close says leaving on every link and unregisters.
 func (m *Mesh) Close(context.Context) error {
 	m.net.mu.Lock()
