@@ -35,6 +35,8 @@ var kernels = []Kernel{
 	{"copy_cols", nil, []string{"WIDTH", "WG"}, "rw"},
 	{"embed_f32", nil, []string{"COLS", "WG"}, "rwu"},
 	{"embed_q8_0", []string{"half", "decode_q8_0"}, []string{"COLS", "WG"}, "rrwu"},
+	{"gate_up_q8_0", []string{"half", "decode_q8_0", "dot"}, []string{"COLS", "WG", "LANES"}, "rrrrrwwwu"},
+	{"gate_up_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, []string{"COLS", "WG", "LANES"}, "rrrrrwwwu"},
 	{"kv_store_f16", []string{"half"}, []string{"WIDTH", "WG"}, "rrww"},
 	{"kv_store_f32", nil, []string{"WIDTH", "WG"}, "rrww"},
 	{"matvec_f32", nil, matvecConsts, "rrwu"},
@@ -42,6 +44,8 @@ var kernels = []Kernel{
 	{"matvec_q8_0", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
 	{"matvec_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
 	{"norm_rope", []string{"reduce"}, []string{"HEADS", "HD", "NROT", "NORM", "WG"}, "rrwu"},
+	{"norm_rope_store_f16", []string{"half", "reduce"}, ropeStoreConsts, "rrrrwwwwu"},
+	{"norm_rope_store_f32", []string{"reduce"}, ropeStoreConsts, "rrrrwwwwu"},
 	{"rmsnorm", []string{"reduce"}, []string{"WIDTH", "WG"}, "rrwu"},
 	{"silu_mul", nil, []string{"WIDTH", "WG"}, "rrw"},
 	{"topk_merge", nil, []string{"SLICES"}, "rrw"},
@@ -49,8 +53,9 @@ var kernels = []Kernel{
 }
 
 var (
-	matvecConsts = []string{"COLS", "WG", "LANES", "ACC"}
-	attnConsts   = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
+	matvecConsts    = []string{"COLS", "WG", "LANES", "ACC"}
+	ropeStoreConsts = []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}
+	attnConsts      = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
 )
 
 // Consts are the values of a kernel's constants by name.

@@ -47,6 +47,7 @@ type record struct {
 	x, y             uint32
 	splits           int
 	bytes            int64 // of weights read per group of columns
+	args             any   // what fuse looks at
 	tail             bool
 }
 
@@ -238,7 +239,7 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 	for _, p := range t.pieces {
 		n := groups(p.rows, perWG)
 		b.add(record{op: name, kernel: t.format.matVec, cols: t.format.matVecCols, shape: byMatVec,
-			x: min(n, foldX), y: groups(int(n), foldX), bytes: p.bytes(),
+			x: min(n, foldX), y: groups(int(n), foldX), bytes: p.bytes(), args: matVecArgs{m[0], t, m[1], acc},
 			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "LANES": lanes, "ACC": acc},
 			views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
 			params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])
@@ -264,8 +265,8 @@ func (b *builder) NormRope(x op.Buffer, w op.Weight, heads int, r op.Rope, eps f
 	b.p.capacity = min(b.p.capacity, t.capacity)
 	b.add(record{op: "NormRope", kernel: "norm_rope", shape: byColumnY, x: uint32(heads),
 		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "NROT": uint32(t.nRot), "NORM": norm, "WG": headNormWG},
-		views:  []view{v, {t.buf, 0, int64(t.capacity) * int64(t.nRot) * 4}, m.view()},
-		params: []uint32{math.Float32bits(eps)}}, m)
+		views:  []view{v, t.view(), m.view()},
+		params: []uint32{math.Float32bits(eps)}, args: normRopeArgs{m, v, norm, heads, t, eps}}, m)
 }
 
 // StoreKV writes keys and values in one dispatch.
@@ -283,7 +284,7 @@ func (b *builder) StoreKV(cache op.KV, k, v op.Buffer) {
 	b.p.capacity = min(b.p.capacity, c.capacity)
 	b.add(record{op: "StoreKV", kernel: "kv_store_" + c.kind.String(), shape: byColumnY, x: groups(n, elementWG),
 		consts: shaders.Consts{"WIDTH": uint32(c.width), "WG": elementWG},
-		views:  []view{m[0].view(), m[1].view(), c.view(c.keys), c.view(c.values)}}, nil, m...)
+		views:  []view{m[0].view(), m[1].view(), c.view(c.keys), c.view(c.values)}, args: storeArgs{c, m[0], m[1]}}, nil, m...)
 }
 
 // Attend records three dispatches of which a run launches the first, the last two, or all: see shape.
@@ -331,7 +332,7 @@ func (b *builder) SiluMul(out, gate, up op.Buffer) {
 	}
 	b.add(record{op: "SiluMul", kernel: "silu_mul", shape: byColumnY, x: groups(m[0].width, elementWG),
 		consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": elementWG},
-		views:  []view{m[1].view(), m[2].view(), m[0].view()}}, m[0], m[1:]...)
+		views:  []view{m[1].view(), m[2].view(), m[0].view()}, args: siluArgs{m[0], m[1], m[2]}}, m[0], m[1:]...)
 }
 
 // Output takes no dispatch: the buffer is read after the pass, so nothing may write it later.

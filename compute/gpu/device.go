@@ -146,13 +146,15 @@ func (d *Device) freeAll() {
 		d.sh.poll()
 		d.queue.Release()
 		d.dev.Release()
-		d.sh.free()
 	}
 	if d.adapter != nil {
 		d.adapter.Release()
 	}
 	if d.instance != nil {
 		d.instance.Release()
+	}
+	if d.sh != nil {
+		d.sh.free() // last: the library may report the end of the device
 	}
 }
 

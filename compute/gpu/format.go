@@ -3,7 +3,7 @@ package gpu
 import "pooled/compute/quant"
 
 // format says how a weight type lies in device memory. A new type is one entry here and its .wgsl files: embed_<name>,
-// matvec_<name>, matvec_<name>_cols (and a decode helper).
+// matvec_<name>, matvec_<name>_cols, a decode helper, and gate_up_<name> where a fused one pays.
 type format struct {
 	name string
 	// arrays are the bytes that one block takes in each array. An array is indexed by the block's number in its piece
@@ -13,6 +13,7 @@ type format struct {
 	repack func(dst [][]byte, src []byte)
 	// kernels read the arrays as bindings in order.
 	embed, matVec, matVecCols string
+	gateUp, gateUpCols        string // optional: gate, up and SiluMul in one launch
 }
 
 var formats = map[quant.Type]format{
@@ -23,6 +24,7 @@ var formats = map[quant.Type]format{
 	quant.Q8_0: {
 		name: "q8_0", arrays: []int64{32, 2}, repack: repackQ8_0,
 		embed: "embed_q8_0", matVec: "matvec_q8_0", matVecCols: "matvec_q8_0_cols",
+		gateUp: "gate_up_q8_0", gateUpCols: "gate_up_q8_0_cols",
 	},
 }
 

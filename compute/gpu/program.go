@@ -110,6 +110,7 @@ func (p *program) prepare(b *builder) (err error) {
 			return err
 		}
 	}
+	b.recs = fuse(b.recs)
 	p.params, err = d.createBuffer("params", max(int64(len(b.recs)), 1)*alignment, wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst)
 	if err != nil {
 		return err

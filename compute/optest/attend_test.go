@@ -1,9 +1,11 @@
 package optest
 
 import (
+	"math"
 	"testing"
 
 	"pooled/compute/op"
+	"pooled/compute/quant"
 )
 
 // attendCase is one layout of heads.
@@ -19,6 +21,9 @@ func TestAttend(t *testing.T) {
 		t.Run(typ.String(), func(t *testing.T) {
 			eachLimits(t, func(t *testing.T, g *rig) {
 				for _, c := range attendCases {
+					if g.dev.Info().DefaultLimits && c.width != 64 && c.width != 256 {
+						continue // the limits matter at the widest
+					}
 					t.Run(caseName("%d heads, %d cached, of %d", c.heads, c.kvHeads, c.width), func(t *testing.T) {
 						testAttend(t, g.on(t), c, typ)
 					})
@@ -82,4 +87,29 @@ func testAttend(t *testing.T, g *rig, c attendCase, typ op.KVType) {
 		}
 		same(t, caseName("position %d, together", pos), all, single)
 	}
+}
+
+// TestStoreRoundsToNearestEven reads single rows back through attention: over one position the weight is 1 and the result
+// is the stored value. (The value passes through an exact f32 path; subnormal halves may be flushed on reading.)
+func TestStoreRoundsToNearestEven(t *testing.T) {
+	in := []float32{
+		0, 1, -1, 65504, -65519, // 65520 would be infinite
+		1 + 1.0/2048, 1 + 3.0/2048, -1 - 1.0/2048, 1 + 1.0/2048 + 1e-7, 2049, 2051, // ties and just past one
+		0x1p-14, 0x1.ffcp-15, 0x1p-24, 0x1p-25, 0x1.8p-24, 0x1.000002p-25, 3.3e-7, 1e-40, -0x1p-20, // subnormal halves
+		0.1, -0.3, 1e-3, 12345.678,
+	}
+	eachLimits(t, func(t *testing.T, g *rig) {
+		width := len(in)
+		k, v, q, out, cache := g.buffer(width), g.buffer(width), g.buffer(width), g.buffer(width), g.kv(4, width, op.KVF16)
+		g.set(v, in)
+		g.set(k, make([]float32, width))
+		p := g.program(func(b op.Builder) { b.Input(q); b.StoreKV(cache, k, v); b.Attend(out, q, cache, 1, 1); b.Output(out) })
+		got := g.run(p, op.Frame{N: 1}, make([]float32, width), width)
+		for i, x := range in {
+			want := quant.FromF16(quant.ToF16(x))
+			if got[i] != want && !(got[i] == 0 && math.Abs(float64(want)) < 0x1p-14) {
+				t.Errorf("%v: got %v, want %v", x, got[i], want)
+			}
+		}
+	})
 }

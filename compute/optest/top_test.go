@@ -28,14 +28,14 @@ func TestTop(t *testing.T) {
 	eachLimits(t, func(t *testing.T, g *rig) {
 		for _, width := range []int{1, 31, 64, 2047, 2048, 2049, 151_936} {
 			t.Run(caseName("vocabulary %d", width), func(t *testing.T) {
-				n := cols
+				n := 5
 				if width > 10_000 {
 					n = 3
 				}
 				in := values(rng(30), n*width) // has many ties: 0, 1e-40, -300 and 250
 				a, b := g.on(t), openRef(t)
 				pa, pb := logits(a, width), logits(b, width)
-				for _, k := range []int{1, 2, 20, 64} {
+				for _, k := range []int{1, 20, 64} {
 					if k > width {
 						continue
 					}

@@ -1,0 +1,109 @@
+package gpu
+
+import (
+	"math"
+
+	"pooled/shaders"
+)
+
+// Some operations that follow each other become one launch. A fused kernel leaves every buffer as the single ones would, so
+// it doesn't matter who reads them later; its bits may differ from theirs, but the choice is made once, in Build, for every
+// number of columns.
+
+type normRopeArgs struct {
+	x     *buffer
+	w     view // of f32, or the zero buffer
+	norm  uint32
+	heads int
+	r     *rope
+	eps   float32
+}
+
+type storeArgs struct {
+	c    *kv
+	k, v *buffer
+}
+
+type matVecArgs struct {
+	out *buffer
+	w   *weight
+	x   *buffer
+	acc uint32
+}
+
+type siluArgs struct{ out, gate, up *buffer }
+
+// fuse replaces groups of records.
+func fuse(recs []record) []record {
+	out := make([]record, 0, len(recs))
+	for len(recs) > 0 {
+		r, n := fused(recs)
+		out = append(out, r)
+		recs = recs[n:]
+	}
+	return out
+}
+
+// fused is the next record and how many it stands for.
+func fused(recs []record) (record, int) {
+	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
+		for _, try := range []func(a, b, c *record) (record, bool){ropeStore, gateUp} {
+			if r, ok := try(&recs[0], &recs[1], &recs[2]); ok {
+				r.tail = recs[0].tail
+				return r, 3
+			}
+		}
+	}
+	return recs[0], 1
+}
+
+// ropeStore: NormRope(q), NormRope(k), StoreKV(cache, k, v).
+func ropeStore(a, b, c *record) (record, bool) {
+	q, ok1 := a.args.(normRopeArgs)
+	k, ok2 := b.args.(normRopeArgs)
+	s, ok3 := c.args.(storeArgs)
+	if !ok1 || !ok2 || !ok3 {
+		return record{}, false
+	}
+	hd := q.x.width / q.heads
+	switch {
+	case k.x != s.k || q.x == k.x || s.v == q.x || s.v == k.x:
+	case q.r != k.r || q.eps != k.eps || q.norm != k.norm || k.x.width/k.heads != hd:
+	case hd%2 != 0:
+	default:
+		return record{op: "NormRope, StoreKV", kernel: "norm_rope_store_" + s.c.kind.String(), shape: byColumnY,
+			x: uint32(q.heads + k.heads),
+			consts: shaders.Consts{"HEADS": uint32(q.heads), "KVHEADS": uint32(k.heads), "HD": uint32(hd),
+				"NROT": uint32(q.r.nRot), "NORM": q.norm, "WG": headNormWG},
+			views:  []view{q.w, k.w, q.r.view(), s.v.view(), q.x.view(), k.x.view(), s.c.view(s.c.keys), s.c.view(s.c.values)},
+			params: []uint32{math.Float32bits(q.eps)}}, true
+	}
+	return record{}, false
+}
+
+// gateUp: MatVec(gate, wg, x), MatVec(up, wu, x), SiluMul(out, gate, up).
+func gateUp(a, b, c *record) (record, bool) {
+	g, ok1 := a.args.(matVecArgs)
+	u, ok2 := b.args.(matVecArgs)
+	s, ok3 := c.args.(siluArgs)
+	if !ok1 || !ok2 || !ok3 || g.acc+u.acc != 0 {
+		return record{}, false
+	}
+	switch {
+	case g.x != u.x || s.gate != g.out || s.up != u.out || g.out == u.out || s.out == g.x:
+	case g.w.spec.Type != u.w.spec.Type || g.w.format.gateUp == "":
+	case len(g.w.pieces) > 1 || len(u.w.pieces) > 1:
+	default:
+		lanes, wg := matVecShape(g.w.spec)
+		n := groups(g.w.spec.Rows, int(wg/lanes*2))
+		views := append([]view{g.x.view()}, g.w.pieces[0].arrays...)
+		views = append(append(views, u.w.pieces[0].arrays...), g.out.view(), u.out.view(), s.out.view())
+		return record{op: "MatVec, SiluMul", kernel: g.w.format.gateUp, cols: g.w.format.gateUpCols, shape: byMatVec,
+			x: min(n, foldX), y: groups(int(n), foldX), bytes: g.w.pieces[0].bytes() + u.w.pieces[0].bytes(),
+			consts: shaders.Consts{"COLS": uint32(g.w.spec.Cols), "WG": wg, "LANES": lanes},
+			views:  views, params: []uint32{uint32(g.w.spec.Rows)}}, true
+	}
+	return record{}, false
+}
+
+func (r *rope) view() view { return view{r.buf, 0, int64(r.capacity) * int64(r.nRot) * 4} }
