@@ -115,7 +115,7 @@ func (w *watcher) line(at time.Time, level session.Level, text string) {
 func Ask(ctx context.Context, view session.View, question string, wait time.Duration, out io.Writer) error {
 	sub, st := view.Subscribe("one question")
 	defer sub.Close()
-	if err := awaitOnline(ctx, sub, st, wait); err != nil {
+	if err := awaitOnline(ctx, view, sub, st, wait); err != nil {
 		return err
 	}
 	if err := view.Ask(question); err != nil {
@@ -128,11 +128,11 @@ func Ask(ctx context.Context, view session.View, question string, wait time.Dura
 func AwaitOnline(ctx context.Context, view session.View, wait time.Duration) error {
 	sub, st := view.Subscribe("until online")
 	defer sub.Close()
-	return awaitOnline(ctx, sub, st, wait)
+	return awaitOnline(ctx, view, sub, st, wait)
 }
 
-// awaitOnline waits until questions can be asked.
-func awaitOnline(ctx context.Context, sub *session.Subscription, st *session.State, wait time.Duration) error {
+// awaitOnline waits until questions can be asked; sub and st came from view.Subscribe.
+func awaitOnline(ctx context.Context, view session.View, sub *session.Subscription, st *session.State, wait time.Duration) error {
 	if st.Phase == session.Online {
 		return nil
 	}
@@ -146,13 +146,7 @@ func awaitOnline(ctx context.Context, sub *session.Subscription, st *session.Sta
 		e, err := sub.Next(limit)
 		switch {
 		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			return &session.Problem{
-				Code: "no-model",
-				What: "the room has no model started yet",
-				Why:  fmt.Sprintf("its host did not start one within %s", wait),
-				Do:   "ask the host to start it, or wait longer with --wait",
-				Exit: session.ExitFailed,
-			}
+			return notOnline(view.Snapshot().Phase, wait)
 		case err != nil:
 			return err
 		}
@@ -166,6 +160,22 @@ func awaitOnline(ctx context.Context, sub *session.Subscription, st *session.Sta
 		case session.RoomClosed:
 			return closedEarly(ev)
 		}
+	}
+}
+
+// notOnline is the error of a wait that was in vain; phase is where the room stands.
+func notOnline(phase session.Phase, waited time.Duration) error {
+	if phase == session.Degraded {
+		return &session.Problem{
+			Code: "degraded", What: "the room can't answer", Exit: session.ExitFailed,
+			Why: fmt.Sprintf("a device with layers left, and its host did not deal them again within %s", waited),
+			Do:  "ask the host to deal again, or wait longer with --wait",
+		}
+	}
+	return &session.Problem{
+		Code: "no-model", What: "the room has no model started yet", Exit: session.ExitFailed,
+		Why: fmt.Sprintf("its host did not start one within %s", waited),
+		Do:  "ask the host to start it, or wait longer with --wait",
 	}
 }
 

@@ -1,0 +1,11 @@
+//go:build unix
+
+package main
+
+import "syscall"
+
+const (
+	interrupt  = syscall.SIGINT
+	terminated = syscall.SIGTERM
+	hangup     = syscall.SIGHUP
+)
