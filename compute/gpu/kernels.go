@@ -118,11 +118,15 @@ func (d *Device) readback(size int64) (*wgpu.Buffer, error) {
 	if s.staging != nil && int64(s.staging.GetSize()) >= size {
 		return s.staging, nil
 	}
-	d.freeBuffer(s.staging)
-	s.staging = nil
+	d.dropReadback()
 	b, err := d.createBuffer("readback", max(size, 64<<10), wgpu.BufferUsageMapRead|wgpu.BufferUsageCopyDst)
 	s.staging = b
 	return b, err
+}
+
+func (d *Device) dropReadback() {
+	d.freeBuffer(d.shared.staging)
+	d.shared.staging = nil
 }
 
 // layoutOf returns the layouts for a signature such as "rrwu" (shaders.Kernel.Bindings).

@@ -84,6 +84,9 @@ func (b *builder) Build() (op.Program, error) {
 	p := b.p
 	p.job = newJob(p.exec)
 	err := p.dev.do(func() error {
+		if err := p.open(); err != nil {
+			return err
+		}
 		if err := p.prepare(b); err != nil {
 			p.release(p.dev)
 			return err
@@ -230,14 +233,6 @@ func (p *program) prepareRun(ctx context.Context, f op.Frame, in []float32, out 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if p.gone.Load() {
-		return errReleased
-	}
-	for _, gone := range p.uses {
-		if gone.Load() {
-			return errReleased
-		}
-	}
 	if err := p.check(f, in, out); err != nil {
 		return err
 	}
@@ -261,9 +256,26 @@ func topWords(k int) int {
 	return 2 + 2*k
 }
 
+// open fails when the program or memory that it uses was released: a command buffer that uses a destroyed buffer would end the
+// process. It is asked on the device goroutine, where things are released, so nothing changes before the submit.
+func (p *program) open() error {
+	if p.gone.Load() {
+		return errReleased
+	}
+	for _, gone := range p.uses {
+		if gone.Load() {
+			return errReleased
+		}
+	}
+	return nil
+}
+
 // exec is a run on the device goroutine.
 func (p *program) exec() error {
 	d, r := p.dev, &p.run
+	if err := p.open(); err != nil {
+		return err
+	}
 	at, err := d.nextFrame(r.frame, r.heads, r.k)
 	if err != nil {
 		return err
@@ -302,6 +314,7 @@ func (p *program) exec() error {
 	}
 	data, err := d.sh.mapped(staging, int(total))
 	if err != nil {
+		d.dropReadback() // its mapping may still be pending
 		return err
 	}
 	d.readbacks.Add(1)
