@@ -67,7 +67,7 @@ func (s *hostScreen) layout(sh shape, r rect) []placed {
 func (s *hostScreen) Apply(st *session.State, events []session.Event) {
 	s.journal.take(events, st, s.o.Now())
 	s.parts = headerParts(st, s.leaving, s.o.Now())
-	s.panes[0].title = textf("devices %d", len(st.Peers))
+	s.panes[0].title = textf("devices %d", devices(st))
 	s.roster.SetModel(rosterModel(st))
 	s.panes[1].title = layersTitle(st)
 	s.layers.SetModel(widgets.LayerMapModel{Layers: st.Model.Layers, Runs: layerRuns(st, false), Lines: layerLines(st)})
@@ -92,7 +92,7 @@ func (s *hostScreen) showStep(st *session.State) {
 		if loading(st) {
 			chat.title = "loading the layers"
 		}
-		s.step.SetModel(widgets.LinesModel{Lines: stepLines(st, s.why)})
+		s.step.SetModel(widgets.LinesModel{Lines: stepLines(st, s.o.Invite, s.why)})
 		return
 	}
 	chat.title, chat.body = "chat · everyone in the room sees this", s.talk
@@ -146,7 +146,7 @@ func (s *hostScreen) redeal() {
 }
 
 // stepLines says, before the room is online, what it waits for and what to do.
-func stepLines(st *session.State, why widgets.Text) []widgets.Line {
+func stepLines(st *session.State, invite string, why widgets.Text) []widgets.Line {
 	switch st.Phase {
 	case session.Connecting:
 		return []widgets.Line{widgets.Plain(textf("opening the room at %s", st.Server))}
@@ -169,10 +169,13 @@ func stepLines(st *session.State, why widgets.Text) []widgets.Line {
 	if n == 1 {
 		verb = "lends"
 	}
+	if invite == "" {
+		invite = "pooled join " + st.Code
+	}
 	out := []widgets.Line{
 		{{Text: "model   ", Role: widgets.Dim}, {Text: textf("%s", model)}},
 		{{Text: "room    ", Role: widgets.Dim}, {Text: textf("%s %s %s", count(n, "device"), verb, tableGB(lent))}},
-		{{Text: "others  ", Role: widgets.Dim}, {Text: textf("pooled join %s", st.Code)}},
+		{{Text: "others  ", Role: widgets.Dim}, {Text: textf("%s", invite)}},
 		nil,
 		{{Text: "Enter", Role: widgets.Accent}, {Text: " deals the layers over the devices that are here and loads them"}},
 	}

@@ -105,12 +105,11 @@ func deviceLines(st *session.State) []widgets.Line {
 	if d.Software {
 		gpu += ", software: slow"
 	}
-	out := []widgets.Line{row("node", widgets.Safe(st.SelfName, widgets.MaxName)), row("GPU", gpu),
-		row("lends", textf("%s", tableGB(d.PledgeBytes)))}
+	lends := textf("%s", tableGB(d.PledgeBytes))
 	if d.PledgeWhy != "" {
-		out = append(out, widgets.Line{{Text: widgets.Pad("", 10)},
-			{Text: widgets.Safe(d.PledgeWhy, widgets.MaxReason), Role: widgets.Dim}})
+		lends += "  (" + widgets.Safe(d.PledgeWhy, widgets.MaxReason) + ")"
 	}
+	out := []widgets.Line{row("node", widgets.Safe(st.SelfName, widgets.MaxName)), row("GPU", gpu), row("lends", lends)}
 	for _, p := range st.Peers {
 		if p.Host && !p.Self {
 			out = append(out, row("host", textf("%s", hostLink(p))))
