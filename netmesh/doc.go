@@ -25,7 +25,8 @@
 // # Sending
 //
 // Send and SendFrame never wait and are safe from any goroutine. Messages of one link arrive in the order sent, frames
-// too; the two are not ordered against each other. What the network does not take yet is kept, up to 32 MiB for each
+// too; the two are not ordered against each other. The end of the control channel is the end of the
+// link; without the wire channel frames go as messages. What the network does not take yet is kept, up to 32 MiB for each
 // channel of a link; beyond that the link is closed, with a reason.
 //
 // # Liveness

@@ -27,6 +27,7 @@ type foreign struct {
 	beats   chan byte
 	ctlOpen chan struct{}
 	closed  chan struct{} // the control channel
+	off     func()        // leaves the signaling server
 	local   chan webrtc.ICECandidateInit
 }
 
@@ -55,10 +56,10 @@ func (n *testNet) foreign(id string) *foreign {
 	if f.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(se)).NewPeerConnection(webrtc.Configuration{}); err != nil {
 		n.t.Fatal(err)
 	}
+	f.off = func() { cancel(); <-done }
 	n.t.Cleanup(func() {
 		_ = f.pc.GracefulClose()
-		cancel()
-		<-done
+		f.off()
 	})
 	f.pc.OnICECandidate(func(c *webrtc.ICECandidate) {
 		if c != nil {

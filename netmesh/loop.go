@@ -89,7 +89,9 @@ func (m *Mesh) stateChanged(l *link, s webrtc.PeerConnectionState) {
 	case webrtc.PeerConnectionStateFailed:
 		m.end(l, "connection lost", false, ErrNoPath)
 	case webrtc.PeerConnectionStateClosed:
-		m.end(l, "closed by the peer", false, errRefused)
+		if !l.up { // else the control channel's reader says so when it has read everything
+			m.end(l, "closed by the peer", false, errRefused)
+		}
 	}
 }
 

@@ -258,10 +258,7 @@ func TestOfferAgain(t *testing.T) {
 	n := newTestNet(t, signal.HubOptions{})
 	a, f := n.join("peer-a"), n.foreign("foreign")
 	f.dial(a)
-	n.stop()
-	want[SignalDown](a)
-	n.listen(n.server.Port, signal.HubOptions{})
-	want[SignalUp](a)
+	f.off()
 	g := n.foreign("foreign")
 	g.signal(signal.TypeOffer, a.ID(), g.makeOffer("dc_foreign", "dc_foreign", "binary"))
 	if d := want[LinkDown](a); d.Why != "the peer started the connection again" {
@@ -319,5 +316,32 @@ func TestKeepAlive(t *testing.T) {
 	}
 	if took := time.Since(begin); count < 20 || count > 160 || took < 1500*time.Millisecond || took > 5*time.Second {
 		t.Errorf("%d keep-alives, quiet after %v; want about 150 in 1.5 s", count, took)
+	}
+}
+
+// TestWireChannelClosed: without the wire channel the link lives on, and frames go as messages.
+func TestWireChannelClosed(t *testing.T) {
+	n := newTestNet(t, signal.HubOptions{})
+	a, f := n.join("peer-a"), n.foreign("foreign")
+	f.dial(a)
+	if err := f.wire.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := a.linkTo("foreign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l.wireOut.buffered() >= 0 { // until the reader has seen the end of it
+		if n.ctx.Err() != nil {
+			t.Fatal("the wire channel stays open")
+		}
+		<-time.After(time.Millisecond)
+	}
+	if err := a.SendFrame("foreign", frameOf(3, 2, 8)); err != nil {
+		t.Fatal(err)
+	}
+	m := f.nextMessage("ai-hidden-b")
+	if m["basePos"] != int64(6) || m["n"] != int64(2) || m["enc"] != "f16" || string(m["data"].([]byte)) != string(noise()[6:][:32]) {
+		t.Errorf("got %v", m)
 	}
 }

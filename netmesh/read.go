@@ -14,8 +14,8 @@ import (
 	"pooled/netmesh/wire"
 )
 
-// read calls handle with every binary message of a channel, from buf, until the channel ends or handle says so. A text
-// message is passed over. size is what buf may grow to.
+// read calls handle with every binary message of a channel until the channel has ended or the link is given up. Text
+// counts as a message that can't be read. The buffer has size bytes at first and grows to most.
 func (l *link) read(raw *datachannel.DataChannel, size, most int, handle func(b []byte) (bad bool)) {
 	buf := make([]byte, size)
 	bad := 0
@@ -29,7 +29,6 @@ func (l *link) read(raw *datachannel.DataChannel, size, most int, handle func(b 
 			l.fail(fmt.Sprintf("a message of more than %d bytes", most))
 			return
 		case err != nil:
-			l.fail("closed by the peer")
 			return
 		}
 		l.hear()
@@ -47,6 +46,7 @@ func (l *link) fail(why string) { l.m.post(func() { l.m.end(l, why, false, ErrCl
 
 func (l *link) readKeepAlive() {
 	l.read(l.ka, 64, 4096, func([]byte) bool { return false })
+	l.kaOut.close()
 }
 
 func (l *link) readWire() {
@@ -69,6 +69,7 @@ func (l *link) readWire() {
 		ignored = rx.Stats().Ignored
 		return ignored != was
 	})
+	l.wireOut.close() // frames go as messages from now on, if the link lives on
 }
 
 func (l *link) readControl() {
@@ -97,6 +98,8 @@ func (l *link) readControl() {
 		}
 		return l.message(t, m)
 	})
+	// The end of this channel is the end of the link, and only this one's: what was sent before it has been read now.
+	l.fail("closed by the peer")
 }
 
 // message handles one control message; true means that it can't be read.
