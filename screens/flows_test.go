@@ -115,7 +115,9 @@ func TestCtrlCTwiceExitsAtOnce(t *testing.T) {
 
 func TestQuit(t *testing.T) {
 	t.Run("join leaves at once", func(t *testing.T) {
-		d := screenstest.New(t, worker(), screens.RunOptions{})
+		d := screenstest.New(t, worker(), screens.RunOptions{Closed: func(reason string) {
+			t.Errorf("told %q after leaving", reason)
+		}})
 		d.Type("q")
 		wantEnd(t, d, 0)
 		wantCalls(t, d, "close")
@@ -165,9 +167,13 @@ func TestRoomClosed(t *testing.T) {
 		exit    int
 	}{"for a reason": {problem, session.ExitNoRoom}, "wanted": {nil, 0}} {
 		t.Run(name, func(t *testing.T) {
-			d := screenstest.New(t, worker(), screens.RunOptions{})
+			said := ""
+			d := screenstest.New(t, worker(), screens.RunOptions{Closed: func(reason string) { said = reason }})
 			d.Fake.End(c.problem)
 			exit, err := d.Ended()
+			if said != "closed" {
+				t.Errorf("told %q, want the room's reason", said)
+			}
 			var got *session.Problem
 			errors.As(err, &got)
 			if exit != c.exit || got != c.problem {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pooled/session"
+	"pooled/widgets"
 )
 
 // collect is how long events are collected before they are shown together.
@@ -118,8 +119,11 @@ func (p *pump) drain() {
 		}
 		p.batch = append(p.batch, e.Event)
 		p.arm()
-		if _, ok := e.Event.(session.RoomClosed); ok {
+		if ev, ok := e.Event.(session.RoomClosed); ok {
 			p.over = true
+			if !p.r.left.Load() {
+				p.r.reason = string(widgets.Safe(ev.Reason, widgets.MaxReason))
+			}
 			return
 		}
 	}
@@ -152,7 +156,7 @@ func (p *pump) post(f func()) {
 func (p *pump) finish() {
 	r := p.r
 	problem := r.o.View.Snapshot().Problem
-	if p.leaving || problem == nil {
+	if r.left.Load() || problem == nil {
 		return
 	}
 	r.exit, r.err = problem.Exit, problem

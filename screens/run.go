@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -25,6 +26,8 @@ type RunOptions struct {
 	Invite string // host: how others get in, shown under the header
 	Chat   bool   // host: go to the chat once the room is online
 	Think  bool   // the room starts with thinking on
+	// Closed is told why the room ended, after the terminal was given back, when this person did not end it. nil: nobody.
+	Closed func(reason string)
 
 	Look   *widgets.Look    // nil: from the environment
 	Now    func() time.Time // nil: time.Now
@@ -63,6 +66,9 @@ func Run(ctx context.Context, o RunOptions) (exit int, err error) {
 	if r.broken != nil {
 		panic(r.broken)
 	}
+	if r.reason != "" && r.o.Closed != nil {
+		r.o.Closed(r.reason)
+	}
 	return r.exit, r.err
 }
 
@@ -81,6 +87,8 @@ type runner struct {
 
 	exit   int
 	err    error
+	reason string      // why the room ended, when it did so by itself
+	left   atomic.Bool // this person ended it, or ctx did
 	once   sync.Once
 	broken any // first panic of the event loop or the pump
 }
@@ -173,6 +181,7 @@ func namedKey(ev *tcell.EventKey) *tcell.EventKey {
 
 // leave closes the room; RoomClosed, or the end of leaveTime, ends the run.
 func (r *runner) leave() {
+	r.left.Store(true)
 	if err := r.o.View.Close(); err != nil {
 		r.quit(session.ExitOK)
 		return
