@@ -18,15 +18,22 @@ var library = &logSink{}
 
 // logSink keeps the last lines for error texts and passes lines on to the program's log.
 type logSink struct {
-	mu   sync.Mutex
-	last []string
-	out  func(level, text string)
+	mu      sync.Mutex
+	last    []string
+	out     func(level, text string)
+	verbose bool
+}
+
+// aboutWindows: we draw nothing, so that warnings about missing window support say nothing.
+func aboutWindows(text string) bool {
+	return strings.HasPrefix(text, "Unable to find extension") &&
+		(strings.Contains(text, "surface") || strings.Contains(text, "swapchain"))
 }
 
 // install routes the library's log to the sink. Nothing reaches file descriptors 1 or 2 from then on (T17).
 func (s *logSink) install(out func(level, text string), verbose bool) {
 	s.mu.Lock()
-	s.out, s.last = out, s.last[:0]
+	s.out, s.last, s.verbose = out, s.last[:0], verbose
 	s.mu.Unlock()
 	level := 2 // warnings
 	if verbose {
@@ -44,6 +51,10 @@ func (s *logSink) tail() string {
 
 func (s *logSink) add(level, text string) {
 	s.mu.Lock()
+	if aboutWindows(text) && !s.verbose {
+		s.mu.Unlock()
+		return
+	}
 	if len(s.last) == logLines {
 		s.last = append(s.last[:0], s.last[1:]...)
 	}

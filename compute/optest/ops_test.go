@@ -78,7 +78,7 @@ func TestMatVec(t *testing.T) {
 						single := matVec(g.on(t), c.typ, s.rows, s.cols, data, x, y, add, 1)
 						near(t, name, TolMatVec, single, want, s.rows)
 						for n := 2; n <= cols; n++ {
-							if n > 5 && n < cols && n != 8 {
+							if n > 5 && n < cols && (n != 8 || s.rows > 255) {
 								continue
 							}
 							got := matVec(g.on(t), c.typ, s.rows, s.cols, data, x, y, add, n)
