@@ -264,6 +264,11 @@ func (r *Room) Redeal() error { return r.ask(command{do: verbRedeal}) }
 
 // Close leaves the room; the host closes it for everyone. Run returns soon after.
 func (r *Room) Close() error {
+	r.mu.Lock()
+	if !r.begun { // Run will find it first thing
+		r.inbox.put(command{do: verbClose, answer: make(chan error, 1)})
+	}
+	r.mu.Unlock()
 	if err := r.ask(command{do: verbClose}); !errors.Is(err, ErrClosed) {
 		return err
 	}

@@ -263,3 +263,24 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 		}
 	}
 }
+
+func TestCloseBeforeRunEndsItAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room, err := session.New(session.Options{Role: session.Worker, Code: code, Name: "x"}, &sessiontest.Engine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := room.Stop(); !errors.Is(err, session.ErrClosed) {
+			t.Errorf("a command before Run: %v", err)
+		}
+		if err := room.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := room.Run(t.Context(), sessiontest.NewNet().Mesh("x", room.Deliver)); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if st := room.Snapshot(); st.Phase != session.Closed {
+			t.Errorf("phase %s", st.Phase)
+		}
+	})
+}
