@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,7 +25,6 @@ import (
 	"pooled/session/headless"
 	"pooled/session/launch"
 	"pooled/session/usage"
-	"pooled/widgets"
 )
 
 // Set by the linker.
@@ -201,6 +201,7 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 	room.Begin(ctx)
 	if !l.JSONLog && !l.Quiet && p.interactive() {
 		o.View = room
+		o.Closed = func(reason string) { _, _ = fmt.Fprintf(p.stderr, "room %s: %s\n", room.Code.Shown(), reason) }
 		exit, err := screens.Run(ctx, o)
 		if exit == session.ExitInterrupted {
 			os.Exit(exit)
@@ -265,7 +266,8 @@ func (c *chatCmd) Run(ctx context.Context, p *program) error {
 	if !once {
 		o := screens.RunOptions{Role: session.Asker, Think: c.Think}
 		if c.NoColor {
-			o.Look = &widgets.Look{}
+			o.Look = screens.LookFrom(os.Getenv, runtime.GOOS)
+			o.Look.Color = false
 		}
 		return p.show(ctx, room, launch.LogFlags{}, o)
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/rivo/tview"
 
 	"pooled/session"
+	"pooled/session/usage"
 	"pooled/widgets"
 )
 
@@ -174,7 +175,7 @@ func stepLines(st *session.State, invite string, why widgets.Text) []widgets.Lin
 	}
 	out := []widgets.Line{
 		{{Text: "model   ", Role: widgets.Dim}, {Text: textf("%s", model)}},
-		{{Text: "room    ", Role: widgets.Dim}, {Text: textf("%s %s %s", count(n, "device"), verb, tableGB(lent))}},
+		{{Text: "room    ", Role: widgets.Dim}, {Text: textf("%s %s %s", count(n, "device"), verb, usage.GB(lent))}},
 		{{Text: "others  ", Role: widgets.Dim}, {Text: textf("%s", invite)}},
 		nil,
 		{{Text: "Enter", Role: widgets.Accent}, {Text: " deals the layers over the devices that are here and loads them"}},
@@ -198,7 +199,7 @@ func loadLines(st *session.State) []widgets.Line {
 		n := marks[s.Peer]
 		l := widgets.Line{{Text: letterOf(n) + " ", Role: widgets.Hue(n)},
 			{Text: widgets.Pad(widgets.Safe(p.Name, widgets.MaxName), 18) + " "},
-			{Text: widgets.Pad(textf("%s", layerRange(s.Lo, s.Hi)), 8), Role: widgets.Dim}}
+			{Text: widgets.Pad(textf("%s", usage.LayerRange(s.Lo, s.Hi)), 8), Role: widgets.Dim}}
 		if p.Ready {
 			out = append(out, append(l, widgets.Span{Text: "loaded"}))
 			continue

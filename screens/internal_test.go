@@ -79,19 +79,10 @@ func TestChatCommand(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	for in, want := range map[int64]string{124 << 30 / 10: "12 GB", 625 << 30 / 100: "6.3 GB", 2 << 30: "2 GB",
-		997 << 30 / 100: "10 GB", 0: "0 GB", 64 << 30: "64 GB"} {
-		if got := tableGB(in); got != want {
-			t.Errorf("%d bytes: %q, want %q", in, got, want)
-		}
-	}
 	for in, want := range map[int]string{0: "0", 999: "999", 1204: "1,204", 1234567: "1,234,567"} {
 		if got := thousands(in); got != want {
 			t.Errorf("%d: %q, want %q", in, got, want)
 		}
-	}
-	if a, b := layerRange(5, 6), layerRange(6, 28); a != "5" || b != "6-27" {
-		t.Errorf("ranges %q and %q, want 5 and 6-27", a, b)
 	}
 }
 
@@ -166,34 +157,8 @@ func TestLayerRuns(t *testing.T) {
 	}
 }
 
-func TestEventLines(t *testing.T) {
+func TestJournal(t *testing.T) {
 	st := two(session.Online)
-	cases := []struct {
-		ev   session.Event
-		want string
-	}{
-		{session.RoomOpened{Code: "FEA-Q38", Server: "127.0.0.1:9000"}, "room FEA-Q38 is open at 127.0.0.1:9000"},
-		{session.PeerJoined{Peer: "h", Name: "host"}, ""},
-		{session.PeerJoined{Peer: "c", Name: "talks", Kind: session.KindAPI}, "talks is in the room to chat"},
-		{session.PeerJoined{Peer: "j", Name: "joiner", Kind: session.KindPhone, PledgeBytes: 2 << 30},
-			"joiner is in the room (phone, lends 2 GB)"},
-		{session.PeerJoined{Peer: "j", Name: "joiner", GPU: "RTX 5070", PledgeBytes: 2 << 30},
-			"joiner is in the room (RTX 5070, lends 2 GB)"},
-		{session.PeerLeft{Name: "joiner", Reason: "left"}, "joiner left"},
-		{session.PeerLeft{Name: "joiner", Reason: "no answer"}, "joiner left: no answer"},
-		{session.PeerReady{Peer: "j"}, "joiner holds layers 4-9"},
-		{session.PeerReady{Peer: "c"}, ""},
-		{session.DealMade{Shares: []session.Share{{Name: "host", Lo: 0, Hi: 4}, {Name: "joiner", Lo: 4, Hi: 10}},
-			LeftOut: map[session.PeerID]session.Out{"x": session.OutSmall}}, "layers dealt: host 0-3, joiner 4-9 (1 device left out)"},
-		{session.SignalChanged{Why: "gone"}, "signaling is down (links stay up): gone"},
-		{session.Lap{}, ""},
-		{session.Notice{Text: "x"}, ""},
-	}
-	for _, c := range cases {
-		if got, _ := eventLine(c.ev, st); got != c.want {
-			t.Errorf("%T: %q, want %q", c.ev, got, c.want)
-		}
-	}
 	j := &journal{}
 	up, down := session.SignalChanged{Up: true, Server: "s"}, session.SignalChanged{Why: "w"}
 	j.take([]session.Event{up, down, up, up}, st, time.Time{})

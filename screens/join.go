@@ -56,7 +56,7 @@ func (s *joinScreen) gauge(shape, int) *widgets.Gauge {
 	}
 	m := widgets.GaugeModel{Label: "loading", Percent: s.st.LoadPct}
 	if p, ok := self(s.st); ok && p.Hi > p.Lo {
-		m.Text = textf("layers %s", layerRange(p.Lo, p.Hi))
+		m.Text = textf("layers %s", usage.LayerRange(p.Lo, p.Hi))
 	}
 	s.load.SetModel(m)
 	return s.load
@@ -72,24 +72,13 @@ func (s *joinScreen) Apply(st *session.State, events []session.Event) {
 	s.panes[1].title = layersTitle(st)
 	s.layers.SetModel(widgets.LayerMapModel{Layers: st.Model.Layers, Runs: layerRuns(st, true), Lines: ownLines(st)})
 	s.log.SetModel(logModel(st, s.journal.lines, s.o.Now().Location()))
-	s.bar = widgets.Plain(widgets.Safe(usage.StatusLine(statusOf(st)), widgets.MaxLine))
+	s.bar = widgets.Plain(widgets.Safe(usage.StatusLine(usage.Of(st)), widgets.MaxLine))
 }
 
 // Keys lists what can be done.
 func (s *joinScreen) Keys() []Binding {
 	const leave = "leave the room and free the GPU"
 	return append([]Binding{s.quitBinding(leave, leave)}, s.common()...)
-}
-
-// statusOf is what the status line tells of the state.
-func statusOf(st *session.State) usage.Status {
-	s := usage.Status{Code: st.Code, Phase: string(st.Phase), Host: st.Role == session.Host, Answering: st.Answering,
-		LoadPct: st.LoadPct, Devices: devices(st), Model: st.Model.Key, PerSec: st.TokPerSec, Passes: st.Passes,
-		SignalDown: !st.SignalUp && st.Phase != session.Connecting}
-	if p, ok := self(st); ok {
-		s.Lo, s.Hi, s.Head = p.Lo, p.Hi, p.Host && p.Hi > p.Lo
-	}
-	return s
 }
 
 // deviceLines says what this computer is and lends.
@@ -105,7 +94,7 @@ func deviceLines(st *session.State) []widgets.Line {
 	if d.Software {
 		gpu += ", software: slow"
 	}
-	lends := textf("%s", tableGB(d.PledgeBytes))
+	lends := textf("%s", usage.GB(d.PledgeBytes))
 	if d.PledgeWhy != "" {
 		lends += "  (" + widgets.Safe(d.PledgeWhy, widgets.MaxReason) + ")"
 	}
@@ -159,9 +148,9 @@ func ownLines(st *session.State) []widgets.Line {
 	if !ok || p.Hi <= p.Lo {
 		return []widgets.Line{widgets.In(widgets.Dim, "no layers dealt here yet")}
 	}
-	text := textf("here %s", layerRange(p.Lo, p.Hi))
+	text := textf("here %s", usage.LayerRange(p.Lo, p.Hi))
 	if st.Device.UsedBytes > 0 {
-		text += textf("   %s of %s", catalog.FormatBytes(st.Device.UsedBytes), tableGB(st.Device.PledgeBytes))
+		text += textf("   %s of %s", catalog.FormatBytes(st.Device.UsedBytes), usage.GB(st.Device.PledgeBytes))
 	}
 	return append([]widgets.Line{widgets.Plain(text)}, figures(st)...)
 }

@@ -5,6 +5,7 @@ import (
 
 	"pooled/catalog"
 	"pooled/session"
+	"pooled/session/usage"
 	"pooled/widgets"
 )
 
@@ -46,7 +47,7 @@ func rosterModel(st *session.State) widgets.RosterModel {
 		lends := widgets.Text("")
 		if n, ok := marks[p.ID]; ok {
 			row.Cells[0], row.Hue = letterOf(n), widgets.Hue(n)
-			lends = textf("%s", tableGB(p.PledgeBytes))
+			lends = textf("%s", usage.GB(p.PledgeBytes))
 		}
 		row.Cells = append(row.Cells, widgets.Safe(p.GPU, widgets.MaxLabel), lends, holds(p), peerState(st, p))
 		m.Rows = append(m.Rows, row)
@@ -60,9 +61,9 @@ func holds(p session.Peer) widgets.Text {
 	case p.Hi <= p.Lo:
 		return ""
 	case p.Host:
-		return textf("%s +E+H", layerRange(p.Lo, p.Hi))
+		return textf("%s +E+H", usage.LayerRange(p.Lo, p.Hi))
 	}
-	return textf("%s", layerRange(p.Lo, p.Hi))
+	return textf("%s", usage.LayerRange(p.Lo, p.Hi))
 }
 
 // peerState says in a word or two how a peer is.
@@ -171,7 +172,7 @@ func layersTitle(st *session.State) widgets.Text {
 	if st.Model.Layers <= 0 {
 		return "layers"
 	}
-	return textf("layers %s", layerRange(0, st.Model.Layers))
+	return textf("layers %s", usage.LayerRange(0, st.Model.Layers))
 }
 
 // layerLines are the figures under the layer map: a line for each device of the deal, the lap, the context.
@@ -181,12 +182,12 @@ func layerLines(st *session.State) []widgets.Line {
 	for _, s := range shares(st) {
 		n, ok := marks[s.Peer]
 		if !ok {
-			out = append(out, widgets.In(widgets.Bad, textf("! %s is gone: layers %s", s.Name, layerRange(s.Lo, s.Hi))))
+			out = append(out, widgets.In(widgets.Bad, textf("! %s is gone: layers %s", s.Name, usage.LayerRange(s.Lo, s.Hi))))
 			continue
 		}
 		text := textf(" %2d %s", s.Hi-s.Lo, plural(s.Hi-s.Lo, "layer"))
 		if p, _ := peerByID(st, s.Peer); s.Held > 0 {
-			text += textf("  %s of %s", catalog.FormatBytes(s.Held), tableGB(p.PledgeBytes))
+			text += textf("  %s of %s", catalog.FormatBytes(s.Held), usage.GB(p.PledgeBytes))
 		}
 		out = append(out, widgets.Line{{Text: letterOf(n), Role: widgets.Hue(n)}, {Text: text}})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pooled/catalog"
 	"pooled/session"
+	"pooled/session/usage"
 )
 
 // Header prints what a run without a screen begins with (seed 000): the room, the GPU, what is lent and why, who can
@@ -24,13 +25,14 @@ func Header(w io.Writer, st *session.State, lines ...string) {
 			p("  %s", l)
 		}
 	}
-	if st.Role == session.Host {
-		p("  every device with layers sees the hidden states of what is asked here, and they carry the prompts and answers")
-		p("  Ctrl-C closes the room")
-		return
+	for _, l := range usage.Trust(st.Role) {
+		p("  %s", l)
 	}
-	p("  whoever is in the room can use what this computer lends, and this computer sees the hidden states of what is asked")
-	p("  Ctrl-C leaves the room and frees the GPU")
+	if st.Role == session.Host {
+		p("  Ctrl-C closes the room")
+	} else {
+		p("  Ctrl-C leaves the room and frees the GPU")
+	}
 }
 
 func verb(r session.Role) string {

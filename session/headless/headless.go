@@ -95,11 +95,11 @@ func (w *watcher) event(e session.Envelope) {
 		_, _ = w.o.Log.Write(append(b, '\n'))
 		return
 	}
-	if n, is := e.Event.(session.Notice); is {
-		w.line(e.At, n.Level, n.Text)
-		return
+	st := w.view.Snapshot()
+	if text, level := usage.EventLine(e.Event, st); text != "" {
+		w.line(e.At, level, text)
 	}
-	w.showStatus(w.view.Snapshot(), e.At, false)
+	w.showStatus(st, e.At, false)
 }
 
 // line prints one line of the log.
@@ -204,17 +204,7 @@ func answer(ctx context.Context, view session.View, sub *session.Subscription, o
 				return fmt.Errorf("write the answer: %w", err)
 			}
 		case session.AnswerDone:
-			if ev.Reason == session.DoneFailed {
-				if wrote {
-					_, _ = io.WriteString(out, "\n")
-				}
-				return &session.Problem{
-					Code: "answer-failed", What: "the answer failed", Why: ev.Err,
-					Do: "ask again once the room is online", Exit: session.ExitFailed,
-				}
-			}
-			_, err := io.WriteString(out, "\n")
-			return err
+			return answerDone(ev, wrote, out)
 		case session.AskRefused:
 			return &session.Problem{
 				Code: "refused-" + ev.Code, What: "the room did not take the question", Why: ev.Why,
@@ -224,6 +214,24 @@ func answer(ctx context.Context, view session.View, sub *session.Subscription, o
 			return closedEarly(ev)
 		}
 	}
+}
+
+// answerDone ends what was written with a line break and says whether it is the whole answer.
+func answerDone(ev session.AnswerDone, wrote bool, out io.Writer) error {
+	p := &session.Problem{Exit: session.ExitFailed}
+	switch ev.Reason {
+	case session.DoneFailed:
+		p.Code, p.What, p.Why, p.Do = "answer-failed", "the answer failed", ev.Err, "ask again once the room is online"
+	case session.DoneStopped: // not by us: after our own stop nobody waits for the end
+		p.Code, p.What, p.Do = "answer-stopped", "the answer was stopped at the host before its end", "ask again"
+	default:
+		_, err := io.WriteString(out, "\n")
+		return err
+	}
+	if wrote {
+		_, _ = io.WriteString(out, "\n")
+	}
+	return p
 }
 
 // closedEarly is the error of a room that closed before the answer was whole.
