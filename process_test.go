@@ -123,7 +123,7 @@ func (pr *process) says(t *tape, text string) string {
 	pr.t.Helper()
 	all, ok := t.await(pr.ctx, func(all string) bool { return strings.Contains(all, text) })
 	if !ok {
-		pr.t.Fatalf("pooled %s: never said %q, only %q; log:\n%s", pr.name, text, all, pr.log)
+		pr.t.Fatalf("pooled %s: never said %q, only %q; log:\n%s", pr.name, text, all, pr.story())
 	}
 	return all
 }
@@ -156,7 +156,7 @@ func (pr *process) wait(what string, fits func(event) bool) event {
 	for {
 		line, ok := pr.log.line(pr.ctx, pr.at)
 		if !ok {
-			pr.t.Fatalf("pooled %s: no %s; log:\n%s", pr.name, what, pr.log)
+			pr.t.Fatalf("pooled %s: no %s; log:\n%s", pr.name, what, pr.story())
 		}
 		pr.at += len(line)
 		var e event
@@ -200,11 +200,22 @@ func (pr *process) exits(code int) {
 	select {
 	case <-pr.done:
 	case <-pr.ctx.Done():
-		pr.t.Fatalf("pooled %s: still runs; log:\n%s", pr.name, pr.log)
+		pr.t.Fatalf("pooled %s: still runs; log:\n%s", pr.name, pr.story())
 	}
 	if got := pr.cmd.ProcessState.ExitCode(); got != code {
-		pr.t.Errorf("pooled %s: exit %d (%s), want %d; stdout %q, log:\n%s", pr.name, got, pr.cmd.ProcessState, code, pr.out, pr.log)
+		pr.t.Errorf("pooled %s: exit %d (%s), want %d; stdout %q, log:\n%s", pr.name, got, pr.cmd.ProcessState, code, pr.out, pr.story())
 	}
+}
+
+// story is the log without the measurements.
+func (pr *process) story() string {
+	var b strings.Builder
+	for line := range strings.Lines(pr.log.String()) {
+		if !strings.Contains(line, `"ev":"l`) { // load.progress, link.rtt, lap
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // signals sends a signal.

@@ -15,7 +15,7 @@ const (
 	multiply     = "What is 17 times 23? Answer with the number only."
 	endless      = "Count from 1 to 50." // about 190 tokens
 	modelLayers  = 12
-	leavingLimit = time.Second // spec cli.md 3.6
+	leavingLimit = time.Second // spec cli.md 3.6; the tests allow twice that, since they share a computer
 )
 
 func TestDemoAnswersWithoutATerminal(t *testing.T) {
@@ -125,7 +125,7 @@ func TestThreeProcesses(t *testing.T) {
 			t.Errorf("stdout %q, want %q", got, "391\n")
 		}
 	})
-	questions := []string{planet, "Write one sentence about the sea.", "What is the capital of France?"}
+	questions := []string{planet, "Write a haiku.", "Hello"}
 	split := greedy(t, p, "FEA-Q38", questions)
 	t.Run("the host leaves", func(t *testing.T) { hostLeaves(t, host, worker) })
 

@@ -3,7 +3,7 @@ package usage
 // Overview is what `pooled` and `pooled help` print: at most 20 lines of at most 80 columns (spec cli.md 1.2).
 const Overview = `pooled - run one language model on the GPUs of several computers
 
-  pooled demo                     a whole room on this computer, with a tiny model
+  pooled demo                     a whole room here, with a tiny model
   pooled signal                   introduce the devices of this computer's rooms
   pooled host mini                open a room and lend it this computer's GPU
   pooled join 4TK-G9P             lend this computer's GPU to a room
