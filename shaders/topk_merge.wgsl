@@ -1,7 +1,7 @@
 // out[c] = (number of non-finite values, 0), then the frame.k largest of the column as (id, bits), by value descending,
 // then id ascending
 //
-// cand (n, SLICES, 64), bad (n, SLICES) from topk_slice; out (n, 2 + 2 k) words.
+// cand (n, SLICES, 64) with keys and bad (n, SLICES) from topk_slice; out (n, 2 + 2 k) words.
 // A workgroup merges the sorted lists of one column: k times the best head is taken and its list moved on.
 // Grid: x is the column. Constants: SLICES (at most 1024).
 @group(1) @binding(0) var<storage, read> cand: array<vec2<u32>>;
@@ -9,9 +9,8 @@
 @group(1) @binding(2) var<storage, read_write> out: array<u32>;
 
 const NONE: u32 = 0xffffffffu;
-const LOW: f32 = -3.4028234663852886e38;
 var<workgroup> head: array<u32, SLICES>;
-var<workgroup> best: array<f32, 256>;
+var<workgroup> best: array<u32, 256>;
 var<workgroup> who: array<u32, 256>;
 var<workgroup> list: array<u32, 256>;
 var<workgroup> count: array<u32, 256>;
@@ -27,15 +26,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   }
   count[t] = wrong;
   for (var r = 0u; r < frame.k; r += 1u) {
-    var b = LOW;
+    var b = 0u;
     var w = NONE;
     var f = NONE;
     for (var s = t; s < SLICES; s += 256u) {
       if (head[s] < frame.k) {
         let c = cand[(base + s) * 64u + head[s]];
-        let y = bitcast<f32>(c.y);
-        if (y > b) {
-          b = y;
+        if (c.y > b) {
+          b = c.y;
           w = c.x;
           f = s;
         }
@@ -64,7 +62,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         }
       }
       out[to + 2u + 2u * r] = who[0];
-      out[to + 3u + 2u * r] = bitcast<u32>(best[0]);
+      out[to + 3u + 2u * r] = select(~best[0], best[0] & 0x7fffffffu, (best[0] & 0x80000000u) != 0u);
       if (list[0] != NONE) {
         head[list[0]] = head[list[0]] + 1u;
       }

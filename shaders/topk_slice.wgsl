@@ -1,19 +1,27 @@
-// cand[c][s] = the frame.k largest of x[c][s*2048 .. s*2048+2047] as (id, bits), by value descending, then id ascending
+// cand[c][s] = the frame.k largest of x[c][s*2048 .. s*2048+2047] as (id, key), by value descending, then id ascending
 // bad[c][s] = how many of them are NaN or infinite; those are never candidates
 //
 // x (n, WIDTH), cand (n, SLICES, 64), bad (n, SLICES). A workgroup treats one slice of one column: the values lie in
 // workgroup memory, and k times the best one is found in two steps and knocked out. A slot without a value holds id
-// 0xffffffff. Grid: x is the slice, y the column. Constants: WIDTH, SLICES.
-@group(1) @binding(0) var<storage, read> x: array<f32>;
+// 0xffffffff and key 0. Values are compared as keys, unsigned numbers in the order of the floats: a GPU may take tiny floats
+// for zero when it compares them. Grid: x is the slice, y the column. Constants: WIDTH, SLICES.
+@group(1) @binding(0) var<storage, read> x: array<u32>;
 @group(1) @binding(1) var<storage, read_write> cand: array<vec2<u32>>;
 @group(1) @binding(2) var<storage, read_write> bad: array<u32>;
 
 const NONE: u32 = 0xffffffffu;
-const LOW: f32 = -3.4028234663852886e38;
-var<workgroup> v: array<f32, 2048>;
-var<workgroup> best: array<f32, 256>;
+var<workgroup> v: array<u32, 2048>;
+var<workgroup> best: array<u32, 256>;
 var<workgroup> who: array<u32, 256>;
 var<workgroup> count: array<u32, 256>;
+
+// key orders the bits of finite floats as their values are ordered, from 1 up; both zeros are one.
+fn key(bits: u32) -> u32 {
+  if (bits == 0x80000000u) {
+    return 0x80000000u;
+  }
+  return select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
+}
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
@@ -21,19 +29,20 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   let first = wid.x * 2048u;
   var wrong = 0u;
   for (var i = t; i < 2048u; i += 256u) {
-    var y = LOW;
+    var y = 0u;
     if (first + i < WIDTH) {
-      y = x[wid.y * WIDTH + first + i];
-      if ((bitcast<u32>(y) & 0x7f800000u) == 0x7f800000u) {
+      let bits = x[wid.y * WIDTH + first + i];
+      if ((bits & 0x7f800000u) == 0x7f800000u) {
         wrong += 1u;
-        y = LOW;
+      } else {
+        y = key(bits);
       }
     }
     v[i] = y;
   }
   count[t] = wrong;
   for (var r = 0u; r < frame.k; r += 1u) {
-    var b = LOW;
+    var b = 0u;
     var w = NONE;
     for (var i = t; i < 2048u; i += 256u) {
       if (v[i] > b) {
@@ -60,9 +69,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
           who[t] = who[i];
         }
       }
-      cand[slot * 64u + r] = vec2<u32>(who[0], bitcast<u32>(best[0]));
+      cand[slot * 64u + r] = vec2<u32>(who[0], best[0]);
       if (who[0] != NONE) {
-        v[who[0] - first] = LOW;
+        v[who[0] - first] = 0u;
       }
     }
     workgroupBarrier();

@@ -55,7 +55,7 @@ func TestTop(t *testing.T) {
 	})
 }
 
-// sameCandidate lets a GPU flush a subnormal logit.
+// sameCandidate lets a GPU flush a subnormal logit on the way, but not for the order.
 func sameCandidate(a, b op.Candidate) bool {
 	return a.ID == b.ID && math.Abs(float64(a.Logit-b.Logit)) <= 1e-37
 }
