@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pooled/compute/op"
+	"pooled/compute/quant"
 )
 
 var errFake = errors.New("made to fail")
@@ -103,6 +104,43 @@ func (d *fake) Rope(nRot int, theta float64, capacity int) (op.Rope, error) {
 	return orNil[op.Rope](d.make("rope", nRot, int64(nRot*capacity)))
 }
 
+// recurrent and memory need methods of their own: Spec and Bytes are taken.
+type fakeRecurrent struct {
+	*thing
+	spec op.RecurrentSpec
+}
+
+func (r fakeRecurrent) Spec() op.RecurrentSpec { return r.spec }
+
+func (d *fake) Recurrent(name string, r op.RecurrentSpec) (op.Recurrent, error) {
+	t, err := d.make(name, 0, r.Bytes()+r.UndoBytes())
+	if err != nil {
+		return nil, err
+	}
+	return fakeRecurrent{t, r}, nil
+}
+
+type fakeMemory struct{ *thing }
+
+func (m fakeMemory) Apply(ctx context.Context, _ op.Control) error { return ctx.Err() }
+func (m fakeMemory) Slots() []int                                  { return nil }
+
+func (d *fake) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
+	t, err := d.make("memory", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return fakeMemory{t}, nil
+}
+
+func (d *fake) WeightBytes(t quant.Type, rows, cols int) int64 {
+	n, err := quant.Bytes(t, cols, rows)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 func (d *fake) Program(name string) op.Builder { return &fakeBuilder{d: d, name: name} }
 
 // orNil avoids an interface that holds a nil pointer.
@@ -139,3 +177,14 @@ func (b *fakeBuilder) SiluMul(op.Buffer, op.Buffer, op.Buffer)              {}
 func (b *fakeBuilder) Output(op.Buffer)                                     {}
 func (b *fakeBuilder) Tail(op.Buffer, op.Buffer)                            {}
 func (b *fakeBuilder) Logits(op.Buffer)                                     {}
+func (b *fakeBuilder) Deinterleave(op.Buffer, op.Buffer, op.Buffer, int)    {}
+func (b *fakeBuilder) SigmoidMul(op.Buffer, op.Buffer)                      {}
+func (b *fakeBuilder) Conv(op.Buffer, op.Buffer, op.Weight, op.Recurrent)   {}
+func (b *fakeBuilder) Delta(op.Buffer, op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Recurrent, int) {
+}
+func (b *fakeBuilder) NormGate(op.Buffer, op.Buffer, op.Buffer, op.Weight, int, float32) {}
+func (b *fakeBuilder) Route(op.Buffer, op.Buffer, int)                                   {}
+func (b *fakeBuilder) Experts(op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Weight, int, int) {
+}
+func (b *fakeBuilder) GateAdd(op.Buffer, op.Buffer, op.Buffer) {}
+func (b *fakeBuilder) Concat(op.Buffer, op.Buffer, op.Buffer)  {}

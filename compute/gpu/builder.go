@@ -158,7 +158,7 @@ func (b *builder) vector(name string, w op.Weight, width int) (view, bool) {
 func (b *builder) Embed(out op.Buffer, table op.Weight) {
 	o := b.buffers("Embed", out)[0]
 	t, ok := use[*weight](b, "Embed", table)
-	if !ok || !b.require(b.p.table == nil && b.p.in == nil, "Embed", "a program has one source") ||
+	if !ok || !b.require(b.p.table == nil, "Embed", "recorded twice") ||
 		!b.require(!b.p.hasTail, "Embed", "recorded after Tail") ||
 		!b.require(t.spec.Cols == o.width, "Embed", "rows of %d values into columns of %d", t.spec.Cols, o.width) {
 		return
@@ -179,7 +179,7 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 // Input takes no dispatch: the values are written into the buffer before the pass starts.
 func (b *builder) Input(out op.Buffer) {
 	o, ok := use[*buffer](b, "Input", out)
-	if ok && b.require(b.p.table == nil && b.p.in == nil, "Input", "a program has one source") &&
+	if ok && b.require(b.p.in == nil, "Input", "recorded twice") &&
 		b.require(!b.p.hasTail, "Input", "recorded after Tail") &&
 		b.require(!b.touched[o], "Input", "buffer %s is used before", o.name) {
 		b.p.in = o

@@ -48,7 +48,7 @@ func TestBuildRefuses(t *testing.T) {
 		"in place":         {func(b op.Builder) { b.MatVec(x.a, x.w, x.a) }, errArgument},
 		"silu in place":    {func(b op.Builder) { b.SiluMul(x.a, x.a, x.b) }, errArgument},
 		"embed width":      {func(b op.Builder) { b.Embed(x.wide, x.w) }, errArgument},
-		"two sources":      {func(b op.Builder) { b.Embed(x.a, x.w); b.Input(x.b) }, errArgument},
+		"two inputs":       {func(b op.Builder) { b.Input(x.a); b.Input(x.b) }, errArgument},
 		"late input":       {func(b op.Builder) { b.MatVec(x.a, x.w, x.b); b.Input(x.a) }, errArgument},
 		"no heads":         {func(b op.Builder) { b.NormRope(x.a, nil, 0, x.rope, 1) }, errArgument},
 		"rope too wide":    {func(b op.Builder) { b.NormRope(x.a, nil, 2, x.rope, 1) }, errArgument},

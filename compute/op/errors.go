@@ -15,4 +15,8 @@ var (
 	ErrKernel = errors.New("a GPU kernel can't be built")
 	// ErrFormat: a weight format without a kernel on this backend.
 	ErrFormat = errors.New("weight format not supported")
+	// ErrSlot: a checkpoint that is not there.
+	ErrSlot = errors.New("no such checkpoint")
+	// ErrUndo: columns that were not kept for an undo.
+	ErrUndo = errors.New("nothing kept to undo")
 )

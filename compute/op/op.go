@@ -16,8 +16,11 @@
 // Bit contract. For one device and one program, a column's result depends on the column's input, its position and
 // the cache, never on how many other columns the run has: decode (1 column) and verify (several) agree bit for bit.
 //
-// Ownership. Everything a Device returns belongs to it and dies with Device.Close; Weight, KV, Buffer, Rope and
-// Program can be released earlier with their own Close, programs first. A Device may be used from any goroutine, one
+// State. A Recurrent remembers what its layer has read so far. Unlike a KV cache it can't be rewound by writing a
+// position again: state.go says how columns are undone and how states are kept in slots.
+//
+// Ownership. Everything a Device returns belongs to it and dies with Device.Close; Weight, KV, Recurrent, Memory,
+// Buffer, Rope and Program can be released earlier with their own Close, programs first. A Device may be used from any goroutine, one
 // call at a time per Program; the GPU backend serializes all work on one goroutine of its own.
 package op
 
@@ -107,7 +110,13 @@ type Device interface {
 	Buffer(name string, width int) (Buffer, error)
 	KV(name string, capacity, width int, t KVType) (KV, error)
 	Rope(nRot int, theta float64, capacity int) (Rope, error)
+	// Recurrent makes a zeroed state.
+	Recurrent(name string, r RecurrentSpec) (Recurrent, error)
+	// Memory groups what a shard remembers, so that it is undone, saved and restored together.
+	Memory(kv []KV, rec []Recurrent) (Memory, error)
 	Program(name string) Builder
+	// WeightBytes is what Load would take for a weight of that format and size, 0 for a format without a kernel.
+	WeightBytes(t quant.Type, rows, cols int) int64
 	// Used is the number of bytes of device memory held now.
 	Used() int64
 	Close() error
@@ -118,7 +127,7 @@ type Device interface {
 type Builder interface {
 	// Embed sets out's columns to the rows of table named by Frame.Tokens.
 	Embed(out Buffer, table Weight)
-	// Input sets out's columns to the values given to Run (N x width).
+	// Input sets out's columns to the values given to Run (N x width). A program may have one Embed and one Input.
 	Input(out Buffer)
 	// RMSNorm: out = x / sqrt(mean(x^2) + eps) * w, per column.
 	RMSNorm(out, x Buffer, w Weight, eps float32)
@@ -136,6 +145,30 @@ type Builder interface {
 	Attend(out, q Buffer, cache KV, heads, kvHeads int)
 	// SiluMul: out = gate/(1+exp(-gate)) * up, elementwise.
 	SiluMul(out, gate, up Buffer)
+	// Deinterleave splits x, seen as heads pairs of two halves of w values each, into all first halves and all second
+	// halves: a and b are heads x w (the q | gate rows of gated attention, spec engine.md 3.4).
+	Deinterleave(a, b, x Buffer, heads int)
+	// SigmoidMul: x *= 1/(1+exp(-g)), elementwise.
+	SigmoidMul(x, g Buffer)
+	// Conv: out = silu(sum over t of w[t] * (window, x)[t]), per channel, the oldest of st's Taps-1 remembered inputs
+	// first; then the window moves on. w has Rows = Channels and Cols = Taps, stored as F32 (spec engine.md 3.5 step 2).
+	Conv(out, x Buffer, w Weight, st Recurrent)
+	// Delta: steps 3 to 6 of spec engine.md 3.5. y is [q | k | v]: q and k keyHeads x Dim, v and out Heads x Dim; alpha
+	// and beta have Heads values, as the matrices gave them; a (ssm_a) and dt (ssm_dt) are vectors of Heads. Value head h
+	// uses key head h mod keyHeads. Columns are read one after the other, each moving the state on.
+	Delta(out, y, alpha, beta Buffer, a, dt Weight, st Recurrent, keyHeads int)
+	// NormGate: out = rms(x, w) * silu(z), per head of x.Width()/heads values; w is a vector of one head.
+	NormGate(out, x, z Buffer, w Weight, heads int, eps float32)
+	// Route picks the used largest logits of each column, the lower index first on a tie, in that order. sel has
+	// 2*used values: the indices as the bits of a uint32, then the softmax over the chosen logits.
+	Route(sel, logits Buffer, used int)
+	// Experts: out += sum over k of weight_k * down_k (silu(gate_k x) * (up_k x)), in the order of sel, which Route made.
+	// gate and up have experts blocks of rows for x.Width() columns, down has experts blocks of out.Width() rows.
+	Experts(out, x, sel Buffer, gate, up, down Weight, experts, used int)
+	// GateAdd: x += y / (1+exp(-s)), s being one value per column.
+	GateAdd(x, y, s Buffer)
+	// Concat: out = [a | b], per column.
+	Concat(out, a, b Buffer)
 	// Output makes x (all N columns) available to Run as Out.Hidden.
 	Output(x Buffer)
 	// Tail copies columns Frame.HeadFrom..N-1 of x to out's first columns. Every operation recorded after it works on
@@ -152,6 +185,7 @@ type Frame struct {
 	N        int     // columns, 1..MaxCols
 	HeadFrom int     // first column that goes on past Tail; N for none
 	Tokens   []int32 // N ids when the program has Embed
+	Spec     bool    // keep what is needed to undo every column but the last (see Control.Rollback)
 }
 
 // Candidate is a token and its logit.

@@ -76,7 +76,7 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 	if b.err != nil {
 		return
 	}
-	b.require(b.p.table == nil && b.p.in == nil, "Embed", "a program has one source")
+	b.require(b.p.table == nil, "Embed", "recorded twice")
 	b.require(!b.p.hasTail, "Embed", "recorded after Tail")
 	if b.require(t.spec.Cols == o.width, "Embed", "rows of %d values into columns of %d", t.spec.Cols, o.width) {
 		b.p.table = t
@@ -86,7 +86,7 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 
 func (b *builder) Input(out op.Buffer) {
 	o := use[*buffer](b, "Input", out)
-	b.require(b.p.table == nil && b.p.in == nil, "Input", "a program has one source")
+	b.require(b.p.in == nil, "Input", "recorded twice")
 	if b.require(!b.p.hasTail, "Input", "recorded after Tail") {
 		b.p.in = o
 		b.add("Input", &input{o})

@@ -186,7 +186,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"nil weight", func(r op.Builder) { r.MatVec(z, nil, x) }, errForeign},
 		{"another device", func(r op.Builder) { r.Input(foreign) }, errForeign},
 		{"closed", func(r op.Builder) { r.Input(closed) }, errClosed},
-		{"two sources", func(r op.Builder) { r.Input(x); r.Input(y) }, errArgument},
+		{"two inputs", func(r op.Builder) { r.Input(x); r.Input(y) }, errArgument},
 		{"embedding of another width", func(r op.Builder) { r.Embed(z, w) }, errArgument},
 		{"norm of another width", func(r op.Builder) { r.RMSNorm(z, x, v, 0) }, errArgument},
 		{"norm with a matrix", func(r op.Builder) { r.RMSNorm(x, y, w, 0) }, errArgument},

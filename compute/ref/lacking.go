@@ -1,0 +1,67 @@
+package ref
+
+import (
+	"fmt"
+
+	"pooled/compute/op"
+	"pooled/compute/quant"
+)
+
+// lacks notes that there is no kernel for an operation; Build returns it.
+func (b *builder) lacks(name string) {
+	if b.err == nil {
+		b.err = fmt.Errorf("%s: %w", name, op.ErrKernel)
+	}
+}
+
+// Deinterleave has no kernel here.
+func (r *builder) Deinterleave(a, b, x op.Buffer, heads int) { r.lacks("Deinterleave") }
+
+// SigmoidMul has no kernel here.
+func (r *builder) SigmoidMul(x, g op.Buffer) { r.lacks("SigmoidMul") }
+
+// Conv has no kernel here.
+func (r *builder) Conv(out, x op.Buffer, w op.Weight, st op.Recurrent) { r.lacks("Conv") }
+
+// Delta has no kernel here.
+func (r *builder) Delta(out, y, alpha, beta op.Buffer, a, dt op.Weight, st op.Recurrent, keyHeads int) {
+	r.lacks("Delta")
+}
+
+// NormGate has no kernel here.
+func (r *builder) NormGate(out, x, z op.Buffer, w op.Weight, heads int, eps float32) {
+	r.lacks("NormGate")
+}
+
+// Route has no kernel here.
+func (r *builder) Route(sel, logits op.Buffer, used int) { r.lacks("Route") }
+
+// Experts has no kernel here.
+func (r *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, experts, used int) {
+	r.lacks("Experts")
+}
+
+// GateAdd has no kernel here.
+func (r *builder) GateAdd(x, y, s op.Buffer) { r.lacks("GateAdd") }
+
+// Concat has no kernel here.
+func (r *builder) Concat(out, a, b op.Buffer) { r.lacks("Concat") }
+
+// Recurrent has no kernels here.
+func (d *device) Recurrent(name string, _ op.RecurrentSpec) (op.Recurrent, error) {
+	return nil, fmt.Errorf("ref: recurrent state %s: %w", name, op.ErrKernel)
+}
+
+// Memory has no kernels here.
+func (d *device) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
+	return nil, fmt.Errorf("ref: memory: %w", op.ErrKernel)
+}
+
+// WeightBytes is the size in the file: weights stay as they are.
+func (d *device) WeightBytes(t quant.Type, rows, cols int) int64 {
+	n, err := quant.Bytes(t, cols, rows)
+	if err != nil {
+		return 0
+	}
+	return n
+}
