@@ -206,7 +206,12 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 		if exit == session.ExitInterrupted {
 			os.Exit(exit)
 		}
-		return errors.Join(err, room.Wait())
+		left := room.Leave() // a terminal that broke has not closed it
+		var problem *session.Problem
+		if ctx.Err() != nil && !errors.As(err, &problem) {
+			err = nil // the terminal went away, and the signal that says so came
+		}
+		return errors.Join(err, left)
 	}
 	if !l.JSONLog && !l.Quiet {
 		headless.Header(p.stderr, room.Snapshot(), o.Invite)
