@@ -26,7 +26,6 @@ type link struct {
 
 	described bool                      // the remote description is set
 	held      []webrtc.ICECandidateInit // remote candidates from before that
-	ctlSeen   bool                      // the in-band channel exists
 	ctl       *datachannel.DataChannel  // nil until open, like the next two
 	wire      *datachannel.DataChannel
 	ka        *datachannel.DataChannel

@@ -31,6 +31,6 @@ func Restore() {
 func RestoreOnPanic() {
 	if p := recover(); p != nil {
 		Restore()
-		panic(p)
+		panic(p) //nolint:forbidigo // the same panic, once the terminal is back
 	}
 }

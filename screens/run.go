@@ -64,7 +64,7 @@ func Run(ctx context.Context, o RunOptions) (exit int, err error) {
 	r.run(ctx)
 	Restore()
 	if r.broken != nil {
-		panic(r.broken)
+		panic(r.broken) //nolint:forbidigo // a panic of the event loop, in its caller's goroutine
 	}
 	if r.reason != "" && r.o.Closed != nil {
 		r.o.Closed(r.reason)

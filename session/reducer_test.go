@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -237,7 +238,7 @@ func TestReducerHostLosesItsWorker(t *testing.T) {
 	s.expect("close", command{do: verbClose, answer: answer}, "end", "room.closed")
 	<-answer
 	s.feed(command{do: verbStart, answer: answer})
-	if err := <-answer; err != ErrClosed {
+	if err := <-answer; !errors.Is(err, ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }

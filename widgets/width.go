@@ -58,13 +58,14 @@ func wrap(s string, w int) []string {
 	}
 	var lines []string
 	var (
-		start, pos       int // bytes: of the line, of the cluster
-		used             int // cells since start
-		brk, brkUsed     int // last place to break, and the cells up to it
-		state, bounds    = -1, 0
-		cluster, rest, _ = "", s, 0
+		start, pos   int // bytes: of the line, of the cluster
+		used         int // cells since start
+		brk, brkUsed int // last place to break, and the cells up to it
+		state        = -1
+		bounds       int
+		cluster      string
 	)
-	for rest != "" {
+	for rest := s; rest != ""; {
 		cluster, rest, bounds, state = uniseg.StepString(rest, state)
 		cw := bounds >> uniseg.ShiftWidth
 		if used+cw > w && cluster != " " {

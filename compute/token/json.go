@@ -3,6 +3,7 @@ package token
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,11 +22,11 @@ func appendJSON(dst, raw []byte) ([]byte, error) {
 	var open []level
 	for {
 		tok, err := dec.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return dst, nil
 		}
 		if err != nil {
-			return dst, fmt.Errorf("%w: %v", ErrAsk, err)
+			return dst, fmt.Errorf("%w: %w", ErrAsk, err)
 		}
 		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
 			open = open[:len(open)-1]

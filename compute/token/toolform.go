@@ -102,18 +102,18 @@ func callBody(c Call, style string) (string, error) {
 func xmlCall(name string, args []byte) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	if _, err := dec.Token(); err != nil { // the opening brace
-		return "", fmt.Errorf("%w: %v", ErrAsk, err)
+		return "", fmt.Errorf("%w: %w", ErrAsk, err)
 	}
 	body := []byte("\n<function=" + name + ">\n")
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return "", fmt.Errorf("%w: %v", ErrAsk, err)
+			return "", fmt.Errorf("%w: %w", ErrAsk, err)
 		}
 		body = fmt.Appendf(body, "<parameter=%v>\n", key)
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return "", fmt.Errorf("%w: %v", ErrAsk, err)
+			return "", fmt.Errorf("%w: %w", ErrAsk, err)
 		}
 		var text string
 		if value[0] == '"' && json.Unmarshal(value, &text) == nil {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -133,7 +134,7 @@ func run(t *testing.T, what string, f func(ctx context.Context) error) (stop fun
 	stop = func() {
 		once.Do(func() {
 			cancel()
-			if err := <-done; err != nil && err != context.Canceled {
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", what, err)
 			}
 		})

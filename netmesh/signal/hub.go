@@ -172,7 +172,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSocket(w, r)
 	case strings.Count(rest, "/") == 1 && strings.HasSuffix(rest, "/id"):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprint(w, h.freeID())
+		_, _ = fmt.Fprint(w, h.freeID())
 	case strings.Count(rest, "/") == 1 && strings.HasSuffix(rest, "/peers"):
 		http.Error(w, "Unauthorized", http.StatusUnauthorized) // who is here is nobody's business
 	default:

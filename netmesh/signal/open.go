@@ -151,7 +151,7 @@ func (c *Client) requestID(ctx context.Context, s Server) (string, error) {
 	if err != nil {
 		return "", &openError{kindNetwork, withoutURL(err)}
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxID+1))
 	id := strings.TrimSpace(string(body))
 	switch {
@@ -167,6 +167,7 @@ func (c *Client) requestID(ctx context.Context, s Server) (string, error) {
 
 // dial opens the WebSocket; ctx bounds the handshake only.
 func (c *Client) dial(ctx context.Context, s Server, id string) (*websocket.Conn, error) {
+	//nolint:bodyclose // the library closes the body, or hands it over with the connection
 	conn, res, err := websocket.Dial(ctx, s.socketURL(id, c.token), &websocket.DialOptions{HTTPClient: c.httpClient(ctx)})
 	if err != nil {
 		if res != nil {

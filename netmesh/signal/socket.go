@@ -23,7 +23,7 @@ func (h *Hub) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Accept has answered
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(MaxMessage)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

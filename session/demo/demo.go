@@ -14,10 +14,10 @@ import (
 	"strings"
 	"sync"
 
-	"pooled/catalog"
 	"pooled/session"
 	"pooled/session/headless"
 	"pooled/session/launch"
+	"pooled/session/usage"
 )
 
 // Question is what is asked when nothing else is.
@@ -142,31 +142,40 @@ func (d *Demo) Answer(ctx context.Context, room *launch.Room, question string, o
 		}
 		return err
 	}
-	st := room.Snapshot()
-	fmt.Fprintf(out, "room %s · %s · %d devices on this computer, found through %s\n", st.Code, st.Model.Label, len(st.Peers), d.addr)
-	for _, p := range st.Peers {
-		fmt.Fprintf(out, "  %-14s %s, lends %s\n", p.Name, p.GPU, catalog.FormatBytes(p.PledgeBytes))
+	if _, err := io.WriteString(out, d.roster(room.Snapshot(), question)); err != nil {
+		return fmt.Errorf("write the roster: %w", err)
 	}
-	fmt.Fprintln(out, "layers")
-	for _, s := range st.Deal.Shares {
-		fmt.Fprintf(out, "  %-14s %s\n", s.Name, holds(s, st))
-	}
-	fmt.Fprintf(out, ">>> %s\n", question)
 	if err := headless.Ask(ctx, room, question, 0, out); err != nil {
 		return err
 	}
 	chat := room.Snapshot().Chat
-	if len(chat) > 0 {
-		s := chat[len(chat)-1].Stats
-		fmt.Fprintf(out, "%d tokens · %.1f tok/s · %.2f s to the first · %d prompt tokens\n",
-			s.Tokens, s.PerSec, s.FirstSec, s.PromptTokens)
+	if len(chat) == 0 {
+		return nil
 	}
-	return nil
+	s := chat[len(chat)-1].Stats
+	_, err := fmt.Fprintf(out, "%d tokens · %s · %.2f s to the first · %d prompt tokens\n",
+		s.Tokens, usage.TokPerSec(s.PerSec), s.FirstSec, s.PromptTokens)
+	return err
+}
+
+// roster says who is in the room and who holds what, and repeats the question.
+func (d *Demo) roster(st *session.State, question string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "room %s · %s · %d devices on this computer, found through %s\n", st.Code, st.Model.Label, len(st.Peers), d.addr)
+	for _, p := range st.Peers {
+		fmt.Fprintf(&b, "  %-14s %s, lends %s\n", p.Name, p.GPU, usage.GB(p.PledgeBytes))
+	}
+	fmt.Fprintln(&b, "layers")
+	for _, s := range st.Deal.Shares {
+		fmt.Fprintf(&b, "  %-14s %s\n", s.Name, holds(s, st))
+	}
+	fmt.Fprintf(&b, ">>> %s\n", question)
+	return b.String()
 }
 
 // holds says what a share is.
 func holds(s session.Share, st *session.State) string {
-	text := fmt.Sprintf("%d-%d of 0-%d", s.Lo, s.Hi-1, st.Model.Layers-1)
+	text := fmt.Sprintf("%s of 0-%d", usage.LayerRange(s.Lo, s.Hi), st.Model.Layers-1)
 	if s.Hi == s.Lo {
 		text = "none"
 	}

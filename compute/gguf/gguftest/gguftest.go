@@ -95,7 +95,7 @@ func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 func put(b *bytes.Buffer, values ...any) {
 	for _, v := range values {
 		if err := binary.Write(b, binary.LittleEndian, v); err != nil {
-			panic(err) // only for a type that has no fixed size: a mistake in this file
+			panic(err) //nolint:forbidigo // only for a type that has no fixed size: a mistake in this file
 		}
 	}
 }
