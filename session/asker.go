@@ -36,7 +36,7 @@ func newAsker(c *core) *asker {
 
 func (a *asker) linked(p *peer) {
 	if p.id != a.host {
-		a.do(hang{p.id, "this client takes no links"})
+		a.hang(p, "this client takes no links")
 		return
 	}
 	a.greet(p, a.me.wire())

@@ -50,6 +50,8 @@ type core struct {
 type peer struct {
 	id      PeerID
 	linked  bool
+	hung    bool // this end is closing the link: what still comes on it is ignored
+	said    bool // it said hello on this link
 	greeted bool // its hello was accepted, or the host's roster names it
 	name    string
 	meta    meta
@@ -164,7 +166,7 @@ func (c *core) network(ev netmesh.Event) {
 	case netmesh.Message:
 		c.message(ev)
 	case netmesh.FrameIn:
-		if p := c.members[ev.Peer]; p != nil && p.linked && p.greeted {
+		if p := c.members[ev.Peer]; p != nil && p.linked && !p.hung && p.greeted {
 			c.role.frame(p, ev)
 		}
 	}
@@ -176,7 +178,7 @@ func (c *core) linkUp(id PeerID) {
 		p = &peer{id: id, name: fallbackName(id)}
 		c.members[id] = p
 	}
-	p.linked = true
+	p.linked, p.hung, p.said = true, false, false
 	c.role.linked(p)
 }
 
@@ -204,21 +206,38 @@ func (c *core) linkDown(ev netmesh.LinkDown) {
 
 func (c *core) alarm(name string) {
 	if id, ok := strings.CutPrefix(name, "hello "); ok {
-		c.hangUp(PeerID(id), "it didn't say hello")
+		c.stranger(PeerID(id))
 		return
 	}
 	c.role.alarm(name)
 }
 
+// stranger closes a link whose time for a hello is over, unless it is known by now who is there.
+func (c *core) stranger(id PeerID) {
+	switch p := c.members[id]; {
+	case p == nil || p.said && p.greeted:
+	case p.said:
+		c.hangUp(id, "it isn't in this room")
+	default:
+		c.hangUp(id, "it didn't say hello")
+	}
+}
+
 // hangUp closes a link with a reason and says so.
 func (c *core) hangUp(id PeerID, why string) {
 	p := c.members[id]
-	if p == nil || !p.linked {
+	if p == nil || !p.linked || p.hung {
 		return
 	}
 	c.emit(PeerRefused{Peer: id, Why: why})
 	c.notice(Error, "hangup", fmt.Sprintf("closed the link to %s: %s", p.name, why))
-	c.do(hang{id, why})
+	c.hang(p, why)
+}
+
+// hang closes a link. The end of it is reported as any other.
+func (c *core) hang(p *peer, why string) {
+	p.hung = true
+	c.do(hang{p.id, why})
 }
 
 // message reads a control message if this role takes it from that peer.
@@ -226,7 +245,7 @@ func (c *core) message(ev netmesh.Message) {
 	t, _ := ev.Msg["t"].(string)
 	r, known := rules[t]
 	p := c.members[ev.Peer]
-	if !known || p == nil || !p.linked || r.to&roleBit[c.opts.Role] == 0 {
+	if !known || p == nil || !p.linked || p.hung || r.to&roleBit[c.opts.Role] == 0 {
 		return
 	}
 	switch r.from {
@@ -254,18 +273,25 @@ func (c *core) message(ev netmesh.Message) {
 }
 
 func (c *core) hello(p *peer, h msgHello) {
-	c.timer("hello "+string(p.id), 0)
+	first := !p.said
+	if first {
+		c.timer("hello "+string(p.id), 0)
+	}
 	if h.version != protocol {
 		theirs := versionText(h.version)
 		c.send(p.id, "bye", map[string]any{"reason": versionBye(c.opts.Role, theirs)})
 		c.emit(PeerRefused{Peer: p.id, Why: fmt.Sprintf("it speaks room protocol %s, this device %d", theirs, protocol)})
-		c.do(hang{p.id, "another protocol version"})
+		c.hang(p, "another protocol version")
 		if p.id == c.host {
 			c.close("another protocol version", versionProblem(h.version))
 		}
 		return
 	}
+	p.said = true
 	c.role.hello(p, h)
+	if first && !p.greeted { // now it is for the host's roster to name it
+		c.timer("hello "+string(p.id), helloWait)
+	}
 }
 
 // emit appends an event.

@@ -102,6 +102,7 @@ func (g *guest) hostHello(p *peer, h msgHello) {
 func (g *guest) bye(p *peer, b msgBye) {
 	if p.id != g.host {
 		g.notice(Info, "bye", fmt.Sprintf("%s says: %s", p.name, b.reason))
+		g.hang(p, "it said bye")
 		return
 	}
 	if b.closed {

@@ -198,6 +198,7 @@ func (h *host) bye(p *peer, b msgBye) {
 	if b.reason != "" {
 		h.notice(Info, "bye", fmt.Sprintf("%s says: %s", p.name, b.reason))
 	}
+	h.hang(p, "it said bye")
 }
 
 func (h *host) message(p *peer, msg any) {

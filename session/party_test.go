@@ -24,6 +24,8 @@ type party struct {
 	net *sessiontest.Net
 	wg  sync.WaitGroup
 
+	late bool // rooms made from now on hang up late
+
 	leave  []context.CancelFunc
 	guests []*guest
 }
@@ -73,8 +75,11 @@ func (p *party) enter(id session.PeerID, o session.Options, e *sessiontest.Engin
 		p.t.Fatal(err)
 	}
 	g := &guest{Room: room, id: id, engine: e, ended: make(chan struct{}), rec: sessiontest.Record(p.t, room, string(id))}
-	m := p.net.Mesh(id, room.Deliver)
-	g.mesh = m
+	g.mesh = p.net.Mesh(id, room.Deliver)
+	var m session.Mesh = g.mesh
+	if p.late {
+		m = lateHang{g.mesh}
+	}
 	p.guests = append(p.guests, g)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.wg.Go(func() {
