@@ -198,8 +198,8 @@ func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*la
 
 // show runs a room on a screen, or prints what happens in it.
 func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags, o screens.RunOptions) error {
-	room.Begin(ctx)
 	if !l.JSONLog && !l.Quiet && p.interactive() {
+		room.Begin(ctx)
 		o.View = room
 		o.Closed = func(reason string) { _, _ = fmt.Fprintf(p.stderr, "room %s: %s\n", room.Code.Shown(), reason) }
 		exit, err := screens.Run(ctx, o)
@@ -216,7 +216,9 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 	if !l.JSONLog && !l.Quiet {
 		headless.Header(p.stderr, room.Snapshot(), o.Invite)
 	}
-	problem := headless.Watch(ctx, room, headless.Options{Log: p.stderr, JSON: l.JSONLog, Quiet: l.Quiet})
+	watcher := headless.Watch(room, headless.Options{Log: p.stderr, JSON: l.JSONLog, Quiet: l.Quiet})
+	room.Begin(ctx)
+	problem := watcher.Run(ctx)
 	if err := room.Wait(); err != nil || problem == nil {
 		return err
 	}

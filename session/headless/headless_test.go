@@ -29,7 +29,9 @@ type party struct {
 }
 
 // start makes the rooms; autoStart lets the host start its model by itself. Call it inside a synctest bubble.
-func start(t *testing.T, autoStart bool) *party { return startWith(t, autoStart, func(*session.Room) {}) }
+func start(t *testing.T, autoStart bool) *party {
+	return startWith(t, autoStart, func(*session.Room) {})
+}
 
 // startWith also calls made with each room before it runs, the host first.
 func startWith(t *testing.T, autoStart bool, made func(*session.Room)) *party {
