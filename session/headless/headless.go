@@ -27,27 +27,32 @@ type Options struct {
 	Quiet bool // only errors and the status line
 }
 
-// Watch prints the room's events until it closes, and returns why it closed (nil after a wanted end). When ctx ends
-// first it closes the room and goes on until that is done.
-func Watch(ctx context.Context, view session.View, o Options) *session.Problem {
-	w := &watcher{view: view, o: o}
-	return w.run(ctx)
-}
-
-type watcher struct {
+// Watcher prints a room's events.
+type Watcher struct {
 	view  session.View
 	o     Options
-	shown bool         // a status line was printed
-	key   usage.Status // what it said, without speed and passes
+	sub   *session.Subscription
+	first *session.State // the state that the subscription follows
+	shown bool           // a status line was printed
+	key   usage.Status   // what it said, without speed and passes
 }
 
-func (w *watcher) run(ctx context.Context) *session.Problem {
-	sub, st := w.view.Subscribe("headless")
+// Watch begins to follow a room. Made before the room runs, it misses nothing. Call Run.
+func Watch(view session.View, o Options) *Watcher {
+	w := &Watcher{view: view, o: o}
+	w.sub, w.first = view.Subscribe("headless")
+	return w
+}
+
+// Run prints events until the room closes, and returns why it closed (nil after a wanted end). When ctx ends first it
+// closes the room and goes on until that is done.
+func (w *Watcher) Run(ctx context.Context) *session.Problem {
+	sub := w.sub
 	defer sub.Close()
-	for _, line := range st.Log {
+	for _, line := range w.first.Log {
 		w.line(line.At, line.Level, line.Text)
 	}
-	w.showStatus(st, time.Now(), false)
+	w.showStatus(w.first, time.Now(), false)
 	minute := time.NewTicker(statusEvery)
 	defer minute.Stop()
 	leave := ctx.Done()
@@ -69,7 +74,7 @@ func (w *watcher) run(ctx context.Context) *session.Problem {
 }
 
 // drain prints the events that wait. ok is true once the room has closed.
-func (w *watcher) drain(sub *session.Subscription) (closed session.RoomClosed, ok bool) {
+func (w *Watcher) drain(sub *session.Subscription) (closed session.RoomClosed, ok bool) {
 	for {
 		e, more := sub.TryNext()
 		if !more {
@@ -86,7 +91,7 @@ func (w *watcher) drain(sub *session.Subscription) (closed session.RoomClosed, o
 }
 
 // event prints one event.
-func (w *watcher) event(e session.Envelope) {
+func (w *Watcher) event(e session.Envelope) {
 	if w.o.JSON {
 		b, err := json.Marshal(e)
 		if err != nil {
@@ -103,7 +108,7 @@ func (w *watcher) event(e session.Envelope) {
 }
 
 // line prints one line of the log.
-func (w *watcher) line(at time.Time, level session.Level, text string) {
+func (w *Watcher) line(at time.Time, level session.Level, text string) {
 	if w.o.JSON || w.o.Quiet && level != session.Error {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // showStatus prints the status line when phase, devices or layers changed, or when it is due anyway (spec cli.md 6.4).
 // The JSON log has the events that make these changes.
-func (w *watcher) showStatus(st *session.State, now time.Time, due bool) {
+func (w *Watcher) showStatus(st *session.State, now time.Time, due bool) {
 	if w.o.JSON {
 		return
 	}
