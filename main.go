@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"pooled/catalog"
-	"pooled/compute/op"
 	"pooled/screens"
 	"pooled/screens/capture"
 	"pooled/session"
@@ -32,14 +30,14 @@ var version, commit, date = "dev", "", ""
 
 // grammar is the whole command line. A command or flag that does nothing is not in it.
 type grammar struct {
-	Host    hostCmd    `cmd:"" help:"Open a room on this computer and lend it a GPU."`
-	Join    joinCmd    `cmd:"" help:"Lend this computer's GPU to a room."`
-	Chat    chatCmd    `cmd:"" help:"Talk to a room's model."`
-	List    listCmd    `cmd:"" aliases:"ls" help:"The models, and which are on this computer."`
-	Signal  signalCmd  `cmd:"" help:"Run the server that introduces a room's devices to each other."`
-	Demo    demoCmd    `cmd:"" help:"A room of two devices on this computer, with the built-in model."`
-	Version versionCmd `cmd:"" help:"Print the version."`
-	Debug   debugCmd   `cmd:"" hidden:"" help:"Tools for comparing engines."`
+	Host    hostCmd              `cmd:"" help:"Open a room on this computer and lend it a GPU."`
+	Join    joinCmd              `cmd:"" help:"Lend this computer's GPU to a room."`
+	Chat    chatCmd              `cmd:"" help:"Talk to a room's model."`
+	List    launch.ListCommand   `cmd:"" aliases:"ls" help:"The models, and which are on this computer."`
+	Signal  launch.SignalCommand `cmd:"" help:"Run the server that introduces a room's devices to each other."`
+	Demo    demoCmd              `cmd:"" help:"A room of two devices on this computer, with the built-in model."`
+	Version versionCmd           `cmd:"" help:"Print the version."`
+	Debug   launch.DebugCommand  `cmd:"" hidden:"" help:"Tools for comparing engines."`
 }
 
 type hostCmd struct{ launch.HostFlags }
@@ -51,62 +49,34 @@ type joinCmd struct {
 
 type chatCmd struct{ launch.ChatFlags }
 
-type listCmd struct {
-	Models string `help:"Where models are kept." env:"POOLED_MODELS" placeholder:"DIR"`
-}
-
-type signalCmd struct {
-	Host      string `help:"The address to listen on." default:"127.0.0.1" placeholder:"ADDR"`
-	Port      int    `help:"The port; 0 picks a free one." default:"9000" placeholder:"N"`
-	ExitOnEOF bool   `hidden:"" help:"End when standard input ends."`
-}
-
 type demoCmd struct {
 	Question string `short:"q" help:"Ask this, print the answer and end." placeholder:"TEXT"`
 }
 
 type versionCmd struct{}
 
-type debugCmd struct {
-	Eval     evalCmd     `cmd:"" help:"Run a prompt through a model file; prints logits and greedy tokens as JSON."`
-	Tokenize tokenizeCmd `cmd:"" help:"Tokenize a text with a model file's tokenizer; prints the ids as JSON."`
-}
+// program is what the commands share.
+type program struct{ launch.Streams }
 
-type evalCmd struct {
-	Model  string  `arg:"" type:"existingfile" help:"A GGUF file."`
-	Tokens []int32 `required:"" help:"The prompt's token ids." placeholder:"1,2,3"`
-	Greedy int     `help:"Greedy tokens to add." default:"24" placeholder:"N"`
-	Engine string  `help:"ref or gpu." default:"gpu" enum:"ref,gpu"`
-	KV     string  `name:"kv" help:"f32 or f16." default:"f16" enum:"f32,f16"`
-}
-
-type tokenizeCmd struct {
-	Model string `arg:"" type:"existingfile" help:"A GGUF file."`
-	File  string `help:"Read the text from this file instead of standard input." placeholder:"F"`
-}
-
-// program is the streams that the commands share.
-type program struct{ stdin, stdout, stderr *os.File }
-
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], launch.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})) }
 
 // run is the whole program without the process around it.
-func run(args []string, stdin, stdout, stderr *os.File) int {
+func run(args []string, streams launch.Streams) int {
 	var g grammar
 	ctx, stop := launch.UntilSignal(func() {
 		screens.Restore()
 		os.Exit(session.ExitInterrupted)
 	})
 	defer stop()
-	k, err := kong.New(&g, kong.Name("pooled"), kong.NoDefaultHelp(), kong.Writers(stdout, stderr),
+	k, err := kong.New(&g, kong.Name("pooled"), kong.NoDefaultHelp(), kong.Writers(streams.Out, streams.Err),
 		kong.Vars{"signal": launch.DefaultSignal}, kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
 		panic(err) // the grammar above is wrong
 	}
 	a := usage.Door("pooled", commandLines(k.Model.Node), args)
-	_, _ = io.WriteString(stdout, a.Stdout)
-	_, _ = io.WriteString(stderr, a.Stderr)
+	_, _ = io.WriteString(streams.Out, a.Stdout)
+	_, _ = io.WriteString(streams.Err, a.Stderr)
 	if a.Help != "" {
 		_ = printHelp(k, a.Help)
 	}
@@ -115,12 +85,12 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	}
 	parsed, err := k.Parse(a.Args)
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "pooled %s: %v\nSee 'pooled %s --help'.\n", a.Args[0], err, a.Args[0])
+		_, _ = fmt.Fprintf(streams.Err, "pooled %s: %v\nSee 'pooled %s --help'.\n", a.Args[0], err, a.Args[0])
 		return session.ExitUsage
 	}
-	if err := parsed.Run(&program{stdin, stdout, stderr}); err != nil {
+	if err := parsed.Run(&program{streams}, streams); err != nil {
 		if !errors.Is(err, context.Canceled) {
-			headless.Problem(stderr, "pooled "+a.Args[0], session.AsProblem(err))
+			headless.Problem(streams.Err, "pooled "+a.Args[0], session.AsProblem(err))
 		}
 		return launch.ExitOf(ctx, err)
 	}
@@ -169,21 +139,13 @@ func commandLines(root *kong.Node) []usage.Line {
 
 // interactive reports whether there is a terminal for a screen.
 func (p *program) interactive() bool {
-	return term.IsTerminal(int(p.stdin.Fd())) && term.IsTerminal(int(p.stderr.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
-// untilEOF is launch.UntilEOF on standard input when it is wanted.
-func (p *program) untilEOF(ctx context.Context, wanted bool) (context.Context, context.CancelFunc) {
-	if !wanted {
-		return ctx, func() {}
-	}
-	return launch.UntilEOF(ctx, p.stdin)
+	return term.IsTerminal(int(p.In.Fd())) && term.IsTerminal(int(p.Err.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // open prepares a room; what drivers print meanwhile is kept for the error, or printed with --verbose.
 func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*launch.Room, error) {
 	if verbose {
-		spec.Log = func(line string) { _, _ = fmt.Fprintln(p.stderr, line) }
+		spec.Log = func(line string) { _, _ = fmt.Fprintln(p.Err, line) }
 		return launch.Open(ctx, spec)
 	}
 	var said []string
@@ -201,7 +163,7 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 	if !l.JSONLog && !l.Quiet && p.interactive() {
 		room.Begin(ctx)
 		o.View = room
-		o.Closed = func(reason string) { _, _ = fmt.Fprintf(p.stderr, "room %s: %s\n", room.Code.Shown(), reason) }
+		o.Closed = func(reason string) { _, _ = fmt.Fprintf(p.Err, "room %s: %s\n", room.Code.Shown(), reason) }
 		exit, err := screens.Run(ctx, o)
 		if exit == session.ExitInterrupted {
 			os.Exit(exit)
@@ -214,9 +176,9 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 		return errors.Join(err, left)
 	}
 	if !l.JSONLog && !l.Quiet {
-		headless.Header(p.stderr, room.Snapshot(), o.Invite)
+		headless.Header(p.Err, room.Snapshot(), o.Invite)
 	}
-	watcher := headless.Watch(room, headless.Options{Log: p.stderr, JSON: l.JSONLog, Quiet: l.Quiet})
+	watcher := headless.Watch(room, headless.Options{Log: p.Err, JSON: l.JSONLog, Quiet: l.Quiet})
 	room.Begin(ctx)
 	problem := watcher.Run(ctx)
 	if err := room.Wait(); err != nil || problem == nil {
@@ -228,7 +190,7 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 // Run opens a room.
 func (c *hostCmd) Run(ctx context.Context, p *program) error {
 	if c.Model == "list" || c.ModelOpt == "list" {
-		return catalog.Keys(p.stdout)
+		return catalog.Keys(p.Out)
 	}
 	spec, err := c.Spec(p.interactive() && !c.JSONLog && !c.Quiet)
 	if err != nil {
@@ -247,7 +209,7 @@ func (c *joinCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := p.untilEOF(ctx, c.ExitOnEOF)
+	ctx, stop := launch.UntilEOF(ctx, p.In, c.ExitOnEOF)
 	defer stop()
 	room, err := p.open(ctx, spec, c.Verbose)
 	if err != nil {
@@ -258,7 +220,7 @@ func (c *joinCmd) Run(ctx context.Context, p *program) error {
 
 // Run talks to a room.
 func (c *chatCmd) Run(ctx context.Context, p *program) error {
-	question, once, err := headless.Question(c.Prompt, p.stdin)
+	question, once, err := headless.Question(c.Prompt, p.In)
 	if err != nil {
 		return err
 	}
@@ -279,34 +241,13 @@ func (c *chatCmd) Run(ctx context.Context, p *program) error {
 		return p.show(ctx, room, launch.LogFlags{}, o)
 	}
 	room.Begin(context.WithoutCancel(ctx))
-	err = headless.Ask(ctx, room, question, time.Duration(c.Wait)*time.Second, p.stdout)
+	err = headless.Ask(ctx, room, question, time.Duration(c.Wait)*time.Second, p.Out)
 	return errors.Join(err, room.Leave())
-}
-
-// Run prints the catalogue.
-func (c *listCmd) Run(p *program) error {
-	store, err := catalog.OpenStore(c.Models)
-	if err != nil {
-		return err
-	}
-	return catalog.List(p.stdout, store)
-}
-
-// Run serves introductions until a signal.
-func (c *signalCmd) Run(ctx context.Context, p *program) error {
-	if c.Port < 0 || c.Port > 65535 {
-		return launch.Usage("--port takes a number from 0 to 65535: got %d", c.Port)
-	}
-	ctx, stop := p.untilEOF(ctx, c.ExitOnEOF)
-	defer stop()
-	return launch.Serve(ctx, c.Host, c.Port, func(addr net.Addr) {
-		_, _ = fmt.Fprintf(p.stdout, "signaling server on %s\n", addr)
-	})
 }
 
 // Run prints the version.
 func (versionCmd) Run(p *program) error {
-	_, err := fmt.Fprintln(p.stdout, strings.TrimSpace(strings.Join([]string{version, commit, date}, " ")))
+	_, err := fmt.Fprintln(p.Out, strings.TrimSpace(strings.Join([]string{version, commit, date}, " ")))
 	return err
 }
 
@@ -328,28 +269,5 @@ func (c *demoCmd) Run(ctx context.Context, p *program) error {
 	}
 	room.Begin(context.WithoutCancel(ctx))
 	d.JoinWhenOpen(ctx, room)
-	return errors.Join(d.Answer(ctx, room, c.Question, p.stdout), room.Leave())
-}
-
-// Run evaluates a model file.
-func (c *evalCmd) Run(ctx context.Context, p *program) error {
-	kv := op.KVF16
-	if c.KV == "f32" {
-		kv = op.KVF32
-	}
-	return launch.Eval(ctx, launch.EvalSpec{
-		Model: c.Model, Prompt: c.Tokens, Greedy: c.Greedy, Ref: c.Engine == "ref", KV: kv,
-	}, p.stdout)
-}
-
-// Run tokenizes a text.
-func (c *tokenizeCmd) Run(p *program) (err error) {
-	text := p.stdin
-	if c.File != "" {
-		if text, err = os.Open(c.File); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, text.Close()) }()
-	}
-	return launch.Tokenize(c.Model, text, p.stdout)
+	return errors.Join(d.Answer(ctx, room, c.Question, p.Out), room.Leave())
 }

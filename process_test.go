@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pooled/session"
+
+	"pooled/session/launch"
 )
 
 // play is one test's processes with one time limit for all of it: past that they are killed and every wait fails.
@@ -24,8 +26,12 @@ type play struct {
 	signal string // address of its signaling server
 }
 
+// It takes an adapter, unless POOLED_NO_GPU=1 says that this machine is known to have none.
 func newPlay(t *testing.T, limit time.Duration) *play {
 	t.Helper()
+	if os.Getenv("POOLED_NO_GPU") == "1" {
+		t.Skip("SKIPPED, NOT TESTED: POOLED_NO_GPU=1, and a room needs a GPU adapter")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return &play{t: t, ctx: ctx, env: environment(t)}
@@ -312,7 +318,7 @@ func inProcess(t *testing.T, stdin string, args ...string) (exit int, stdout, st
 		return f
 	}
 	in, out, errs := file(stdin), file(""), file("")
-	exit = run(args, in, out, errs)
+	exit = run(args, launch.Streams{In: in, Out: out, Err: errs})
 	read := func(f *os.File) string {
 		b, err := os.ReadFile(f.Name())
 		if err != nil {

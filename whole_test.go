@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"pooled/session/launch"
 )
 
 // censusEnv makes the test binary be the program; its value is the address where the process reports. The children of
@@ -70,7 +72,7 @@ func beProgram(addr string) int {
 		_, _ = io.Copy(io.Discard, conn)
 		os.Exit(98)
 	}()
-	return run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	return run(os.Args[1:], launch.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
 // resident is a process of the program.

@@ -15,46 +15,69 @@ import (
 	"pooled/compute/op"
 )
 
-// EvalSpec is what Eval runs.
-type EvalSpec struct {
-	Model  string // path of a GGUF file
-	Prompt []int32
-	Greedy int
-	Ref    bool // on the processor instead of the GPU
-	KV     op.KVType
+// DebugCommand holds the tools for comparing engines.
+type DebugCommand struct {
+	Eval     EvalCommand     `cmd:"" help:"Run a prompt through a model file; prints logits and greedy tokens as JSON."`
+	Tokenize TokenizeCommand `cmd:"" help:"Tokenize a text with a model file's tokenizer; prints the ids as JSON."`
 }
 
-// Eval runs a prompt through a model file and writes one JSON object in the form of the golden files to out.
-func Eval(ctx context.Context, s EvalSpec, out io.Writer) (err error) {
-	return withModel(s.Model, func(m *compute.Model) (err error) {
+// EvalCommand runs a prompt through a model file.
+type EvalCommand struct {
+	Model  string  `arg:"" type:"existingfile" help:"A GGUF file."`
+	Tokens []int32 `required:"" help:"The prompt's token ids." placeholder:"1,2,3"`
+	Greedy int     `help:"Greedy tokens to add." default:"24" placeholder:"N"`
+	Engine string  `help:"ref or gpu." default:"gpu" enum:"ref,gpu"`
+	KV     string  `name:"kv" help:"f32 or f16." default:"f16" enum:"f32,f16"`
+}
+
+// Run prints one JSON object in the form of the golden files.
+func (c *EvalCommand) Run(ctx context.Context, s Streams) error {
+	return withModel(c.Model, func(m *compute.Model) (err error) {
 		dev := compute.OpenRef()
-		if !s.Ref {
+		if c.Engine == "gpu" {
 			if dev, err = compute.OpenGPU(ctx, compute.GPUOptions{}); err != nil {
 				return gpuProblem(err)
 			}
 		}
 		defer func() { err = errors.Join(err, dev.Close()) }()
-		result, err := golden.Eval(ctx, dev, m, s.Prompt, s.Greedy, s.KV)
+		kv := op.KVF16
+		if c.KV == "f32" {
+			kv = op.KVF32
+		}
+		result, err := golden.Eval(ctx, dev, m, c.Tokens, c.Greedy, kv)
 		if err != nil {
 			return err
 		}
-		return writeJSON(out, result)
+		return writeJSON(s.Out, result)
 	})
 }
 
-// Tokenize writes {"ids":[…]} for a text, special tokens parsed, with the tokenizer of a model file.
-func Tokenize(model string, text io.Reader, out io.Writer) error {
-	return withModelFile(model, func(f *gguf.File) error {
+// TokenizeCommand tokenizes a text with the tokenizer of a model file.
+type TokenizeCommand struct {
+	Model string `arg:"" type:"existingfile" help:"A GGUF file."`
+	File  string `help:"Read the text from this file instead of standard input." placeholder:"F"`
+}
+
+// Run prints {"ids":[…]}, special tokens parsed.
+func (c *TokenizeCommand) Run(s Streams) (err error) {
+	text := s.In
+	if c.File != "" {
+		if text, err = os.Open(c.File); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, text.Close()) }()
+	}
+	return withModelFile(c.Model, func(f *gguf.File) error {
 		t, err := compute.ReadTokenizer(f)
 		if err != nil {
-			return fmt.Errorf("%s: %w", model, err)
+			return fmt.Errorf("%s: %w", c.Model, err)
 		}
 		b, err := io.ReadAll(text)
 		if err != nil {
 			return fmt.Errorf("read the text: %w", err)
 		}
 		ids := t.EncodeSpecial([]int32{}, string(b))
-		return writeJSON(out, struct {
+		return writeJSON(s.Out, struct {
 			IDs []int32 `json:"ids"`
 		}{ids})
 	})

@@ -78,13 +78,15 @@ func AppendLines(err error, lines []string) error {
 	return &last
 }
 
-// UntilEOF returns a context that also ends when r does: a child ends with the process that holds the other end. The
-// reader goroutine ends with r, at the latest with the process.
-func UntilEOF(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
+// UntilEOF returns a context that, when wanted, also ends when r does: a child ends with the process that holds the other
+// end. The reader goroutine ends with r, at the latest with the process.
+func UntilEOF(ctx context.Context, r io.Reader, wanted bool) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, r)
-		cancel()
-	}()
+	if wanted {
+		go func() {
+			_, _ = io.Copy(io.Discard, r)
+			cancel()
+		}()
+	}
 	return ctx, cancel
 }

@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"runtime"
@@ -303,17 +302,4 @@ func (r *Room) Invite(command string) string {
 		s += " --signal " + at.Label()
 	}
 	return s
-}
-
-// Serve runs a signaling server until ctx ends. ready gets its address once it listens.
-func Serve(ctx context.Context, host string, port int, ready func(addr net.Addr)) error {
-	l, err := signal.Listen(ctx, signal.ListenOptions{Host: host, Port: port})
-	if err != nil {
-		return &session.Problem{
-			Code: "listen", What: "the signaling server can't start", Why: err.Error(),
-			Do: "another program may hold the port: pick another with --port", Exit: session.ExitFailed, Err: err,
-		}
-	}
-	ready(l.Addr())
-	return l.Run(ctx)
 }

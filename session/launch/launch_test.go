@@ -188,7 +188,7 @@ func TestUntilEOF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := UntilEOF(t.Context(), r)
+	ctx, cancel := UntilEOF(t.Context(), r, true)
 	defer cancel()
 	if ctx.Err() != nil {
 		t.Fatal("ended before its input")
