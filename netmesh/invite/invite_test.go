@@ -206,3 +206,9 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesHaveNoTerminalControls(t *testing.T) {
+	if got := CleanName("a\x1b[2J\u009b31m\u0085b\x7f", ""); got != "a[2J31mb" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -84,7 +84,8 @@ func cutUnits(s string, n int) string {
 	return s
 }
 
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+// isControl: also the controls above DEL, which a terminal may obey too.
+func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }
 
 // isSpace is the white space that the room page trims.
 func isSpace(r rune) bool {
