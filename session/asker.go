@@ -100,9 +100,9 @@ func (a *asker) message(_ *peer, msg any) {
 			if a.token(m); !m.reasoning {
 				q.answer.WriteString(m.text)
 			}
-			if a.tokens > a.most()+16 {
+			if a.tokens > a.most()+16 || a.tooMuch() {
 				a.stop()
-				a.settle(DoneFailed, "the host sent more than was asked for")
+				a.settle(DoneFailed, moreThanAsked)
 			}
 		}
 	case msgGenDone:

@@ -16,6 +16,7 @@ const (
 	maxLine   = 500
 	maxAsk    = 8000
 	maxPiece  = 64 << 10 // one piece of an answer
+	maxAnswer = 1 << 20  // a whole answer, in bytes
 	maxID     = 64       // peer ids and model keys
 )
 

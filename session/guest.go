@@ -178,7 +178,9 @@ func (g *guest) message(msg any) bool {
 	case msgGenStart:
 		g.genStart(m, "")
 	case msgToken:
-		g.token(m)
+		if g.token(m); g.tooMuch() {
+			g.finish(DoneFailed, moreThanAsked, Stats{Tokens: g.tokens, PromptTokens: g.prompt, ReusedTokens: g.reused})
+		}
 	case msgGenDone:
 		g.genDone(m)
 	default:
@@ -349,6 +351,11 @@ func (g *guest) token(m msgToken) {
 		g.say(g.lastID, text, m.reasoning)
 	}
 }
+
+// tooMuch says that the shown answer is longer than any can be.
+func (g *guest) tooMuch() bool { return g.progress.text.Len()+g.progress.think.Len() > maxAnswer }
+
+const moreThanAsked = "the host sent more than was asked for"
 
 var hostReason = map[string]DoneReason{"stop": DoneStop, "stop_seq": DoneStop, "max": DoneLength, "ctx": DoneContext,
 	"abort": DoneStopped, "error": DoneFailed}

@@ -14,6 +14,9 @@ import (
 // hostProgEvery is how often the devices are told how far all loads are (spec room.md 1.3).
 const hostProgEvery = 600 * time.Millisecond
 
+// rosterWait is how long changes of members are collected before everyone is told.
+const rosterWait = 200 * time.Millisecond
+
 // host is the role of the device that opened the room.
 type host struct {
 	*core
@@ -30,6 +33,8 @@ type host struct {
 	chain    []PeerID
 	names    map[PeerID]string // of the chain, also after a device left
 	blocked  bool              // starting by itself waits for the membership to change
+	listing  bool              // the timer for the next roster runs
+	lacking  string            // what was last said of a room that is short
 
 	// Own layers.
 	held    *LoadSpec // nil: none
@@ -100,8 +105,12 @@ func (h *host) hello(p *peer, m msgHello) {
 		h.emit(PeerJoined{Peer: p.id, Name: p.name, Kind: p.meta.kind(), GPU: p.meta.gpu, PledgeBytes: p.meta.pledgeBytes()})
 		h.blocked = false
 	}
-	h.roster()
-	if !inChain || p.ready {
+	if first {
+		h.roster()
+	} else {
+		h.rosterSoon()
+	}
+	if first && (!inChain || p.ready) {
 		h.welcome(p)
 	}
 	h.consider()
@@ -138,8 +147,20 @@ func (h *host) welcome(p *peer) {
 	}
 }
 
+// rosterSoon is roster for changes that a member can make as often as it likes: they go out together.
+func (h *host) rosterSoon() {
+	if !h.listing {
+		h.listing = true
+		h.timer("roster", rosterWait)
+	}
+}
+
 // roster tells everyone who is in, the host first.
 func (h *host) roster() {
+	if h.listing {
+		h.listing = false
+		h.timer("roster", 0)
+	}
 	h.broadcast("roster", func() map[string]any {
 		members := []any{map[string]any{"id": string(h.self), "name": h.name, "meta": h.me.wire()}}
 		for _, p := range h.peers() {
@@ -179,6 +200,11 @@ func (h *host) gone(p *peer, why string, leaving bool) {
 // lives on.
 func (h *host) lost(p *peer, why string) {
 	text := fmt.Sprintf("%s left (layers %d-%d)", p.name, p.lo, p.hi-1)
+	if p.linked {
+		text = fmt.Sprintf("%s left its layers (%d-%d)", p.name, p.lo, p.hi-1)
+		p.ready = false
+		h.rebuild()
+	}
 	if h.starting {
 		h.startFailed(p.id, text)
 		return
@@ -205,11 +231,12 @@ func (h *host) message(p *peer, msg any) {
 	inChain := slices.Contains(h.chain, p.id)
 	switch m := msg.(type) {
 	case msgPledge:
+		if p.meta.contribGB == m.gb {
+			return
+		}
 		p.meta.contribGB = m.gb
 		h.rebuild()
-		h.roster()
-		h.blocked = false
-		h.consider()
+		h.rosterSoon()
 	case msgProgress:
 		if inChain && p.pct != m.percent {
 			p.pct = m.percent
@@ -241,6 +268,8 @@ func (h *host) workerError(p *peer, m msgError) {
 	switch {
 	case h.starting && !p.ready:
 		h.startFailed(p.id, m.message)
+	case m.load && h.online: // it gave its layers up
+		h.lost(p, m.message)
 	case h.gen.running():
 		h.gen.fail(h, fmt.Errorf("%s: %s", p.name, m.message))
 	default:
@@ -260,6 +289,11 @@ func (h *host) alarm(name string) {
 	switch name {
 	case "hostprog":
 		h.hostProg()
+	case "roster":
+		h.listing = false
+		h.roster()
+		h.blocked = false
+		h.consider()
 	case "lap":
 		h.gen.checkLaps(h)
 	case "drain":

@@ -79,7 +79,10 @@ func (h *host) consider() {
 	if !plan.Fit.OK {
 		h.blocked = true // until the membership changes: say it once
 		p := h.short(plan.Fit, ps)
-		h.notice(Hint, "short", p.What+": "+p.Why+"; "+p.Do)
+		if text := p.What + ": " + p.Why + "; " + p.Do; text != h.lacking {
+			h.lacking = text
+			h.notice(Hint, "short", text)
+		}
 		return
 	}
 	h.begins(plan, ps)

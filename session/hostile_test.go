@@ -1,11 +1,14 @@
 package session_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pooled/netmesh"
+	"pooled/netmesh/wire"
 	"pooled/session"
 	"pooled/session/sessiontest"
 )
@@ -119,5 +122,148 @@ func TestStrangerAtAWorkerIsHungUpOn(t *testing.T) {
 		if n := count[session.PeerRefused](w.rec); n != 1 {
 			t.Errorf("%d refused, want the stranger", n)
 		}
+	})
+}
+
+func TestMembersCantMakeTheHostShout(t *testing.T) {
+	bubble(t, func(p *party) {
+		h := p.host(2, func(o *session.Options) { o.AutoStart = true }) // a room that is short
+		watcher, x := p.played("m", 0.1), p.played("x", 0.1)
+		before, lines := len(watcher.Messages("roster")), count[session.Notice](h.rec)
+		for i := range 1000 {
+			p.must(x.Send(hostID, map[string]any{"t": "pledge", "gb": 0.1 + float64(i%2)/100}))
+			p.must(x.Hello(hostID, fmt.Sprint("name ", i), 0.1))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		rosters := watcher.Messages("roster")
+		if n := len(rosters) - before; n < 1 || n > 2 {
+			t.Errorf("%d rosters for 2000 messages, want one or two", n)
+		}
+		if last := fmt.Sprint(rosters[len(rosters)-1]); !strings.Contains(last, "name 999") {
+			t.Errorf("the last roster lacks the last change: %s", last)
+		}
+		if n := count[session.Notice](h.rec) - lines; n > 2 {
+			t.Errorf("%d lines in the log, want two at most", n)
+		}
+	})
+}
+
+// playedHost registers the room's host as a device of the test. Guests that join find it.
+func (p *party) playedHost() *sessiontest.Peer { return sessiontest.NewPeer(p.net, hostID) }
+
+// joins lets a guest in at a played host.
+func (p *party) joins(x *sessiontest.Peer, id session.PeerID, o session.Options, e *sessiontest.Engine) *guest {
+	p.t.Helper()
+	g := p.enter(id, o, e)
+	synctest.Wait()
+	p.must(x.Send(id, map[string]any{"t": "hello", "v": 4, "name": "anna", "meta": map[string]any{"api": 1, "webgpu": true}}))
+	g.rec.Wait(sessiontest.Is[session.RoomOpened]())
+	return g
+}
+
+func TestNamesOfADealAreClean(t *testing.T) {
+	bubble(t, func(p *party) {
+		x := p.playedHost()
+		w := p.joins(x, "w", session.Options{Role: session.Worker, PledgeBytes: gb}, &sessiontest.Engine{})
+		dirty := "a\x1b[2J\u009b31m<b>" + strings.Repeat("n", 100)
+		p.must(x.Send("w", map[string]any{"t": "roster", "members": []any{map[string]any{"id": "m", "name": dirty}}}))
+		p.must(x.Send("w", map[string]any{"t": "ai-layers", "by": map[string]any{dirty: "0\u20133"}}))
+		d := w.rec.Wait(sessiontest.Is[session.DealMade]()).(session.DealMade)
+		if len(d.Shares) != 1 || d.Shares[0].Peer != "m" || len(d.Shares[0].Name) != 40 ||
+			strings.ContainsAny(d.Shares[0].Name, "\x1b\u009b<>") {
+			t.Errorf("got %q", fmt.Sprint(d.Shares))
+		}
+	})
+}
+
+func TestAnswersWithoutEnd(t *testing.T) {
+	text := strings.Repeat("x", 60<<10)
+	for _, role := range []session.Role{session.Worker, session.Asker} {
+		t.Run(string(role), func(t *testing.T) {
+			bubble(t, func(p *party) {
+				x := p.playedHost()
+				var e *sessiontest.Engine
+				if role == session.Worker {
+					e = &sessiontest.Engine{}
+				}
+				g := p.joins(x, "g", session.Options{Role: role, PledgeBytes: gb}, e)
+				p.must(x.Send("g", map[string]any{"t": "ai-ready-all", "model": "toy", "label": "Toy", "ctx": 512}))
+				synctest.Wait()
+				rid := ""
+				if role == session.Asker {
+					p.must(g.Ask(question))
+					synctest.Wait()
+					rid = x.Messages("ai-ask")[0]["rid"].(string)
+				}
+				p.must(x.Send("g", map[string]any{"t": "ai-genstart", "rid": rid, "name": "n", "text": "q", "mid": 1}))
+				for range 200 {
+					p.must(x.Send("g", map[string]any{"t": "ai-token", "rid": rid, "text": text}))
+				}
+				p.must(x.Send("g", map[string]any{"t": "ai-gendone", "rid": rid, "reason": "stop"}))
+				done := g.rec.Wait(sessiontest.Is[session.AnswerDone]()).(session.AnswerDone)
+				synctest.Wait()
+				if done.Reason != session.DoneFailed || count[session.AnswerDone](g.rec) != 1 {
+					t.Errorf("got %+v, %d ends", done, count[session.AnswerDone](g.rec))
+				}
+				if n := len(g.Snapshot().Chat[0].Text); n > 2<<20 {
+					t.Errorf("%d bytes kept", n)
+				}
+			})
+		})
+	}
+}
+
+func TestFrameForLayersThatStillLoad(t *testing.T) {
+	bubble(t, func(p *party) {
+		x := p.playedHost()
+		e := &sessiontest.Engine{}
+		e.Hook(slow(time.Hour))
+		w := p.joins(x, "w", session.Options{Role: session.Worker, PledgeBytes: pledge(6)}, e)
+		frame := &wire.Frame{Kind: wire.Hidden, N: 1, Reset: true, Data: make([]byte, 2*sessiontest.Width)}
+		p.must(x.SendFrame("w", frame)) // no deal: nothing is said
+		p.must(x.Send("w", map[string]any{"t": "ai-load", "v": 4, "model": "toy", "range": []any{6, 12}, "ctx": 512,
+			"kv": "f16", "next": "host", "host": string(hostID)}))
+		p.must(x.SendFrame("w", frame)) // whose frame this is can't be told yet
+		p.must(x.Send("w", map[string]any{"t": "ai-layers", "by": map[string]any{"anna": "0\u20135", "w": "6\u201311"}}))
+		synctest.Wait()
+		if n := len(x.Messages("ai-error")); n != 0 {
+			t.Errorf("%d complaints before the deal was known", n)
+		}
+		p.must(x.SendFrame("w", frame))
+		synctest.Wait()
+		if ms := x.Messages("ai-error"); len(ms) != 1 || ms[0]["load"] != nil {
+			t.Errorf("got %v, want a complaint that the layers still load", ms)
+		}
+		_ = w
+	})
+}
+
+func TestDeviceThatGivesItsLayersUp(t *testing.T) {
+	bubble(t, func(p *party) {
+		h := p.host(5)
+		x := p.played("x", float64(pledge(7))/gb)
+		p.must(h.Start())
+		synctest.Wait()
+		p.must(x.Send(hostID, map[string]any{"t": "ai-ready"}))
+		h.rec.Wait(sessiontest.Is[session.RoomOnline]())
+		p.must(h.Ask(question))
+		h.rec.Wait(sessiontest.Is[session.AnswerStarted]())
+		for range 3 {
+			p.must(x.Send(hostID, map[string]any{"t": "ai-error", "load": 1, "message": "no memory"}))
+		}
+		began := time.Now()
+		done := h.rec.Wait(sessiontest.Is[session.AnswerDone]()).(session.AnswerDone)
+		synctest.Wait()
+		if done.Reason != session.DoneFailed || time.Since(began) > time.Second {
+			t.Errorf("got %+v after %v", done, time.Since(began))
+		}
+		if st := h.Snapshot(); st.Phase != session.Degraded || count[session.RoomDegraded](h.rec) != 1 {
+			t.Errorf("phase %s, %d times degraded", st.Phase, count[session.RoomDegraded](h.rec))
+		}
+		p.must(h.Redeal()) // it may do better
+		synctest.Wait()
+		p.must(x.Send(hostID, map[string]any{"t": "ai-ready"}))
+		h.rec.Wait(sessiontest.Is(func(e session.RoomOnline) bool { return e.Epoch == 2 }))
 	})
 }

@@ -211,12 +211,12 @@ func readLayers(f fields) any {
 		lo, _ := strconv.Atoi(m[1])
 		hi, _ := strconv.Atoi(m[2])
 		if lo <= hi {
-			l.by[cutText(name, maxName)] = [2]int{lo, hi + 1}
+			l.by[invite.CleanName(name, "")] = [2]int{lo, hi + 1}
 		}
 	}
 	for name, v := range f.object("held") {
 		if gb, ok := number(v); ok && gb >= 0 && gb < 1<<20 && len(l.held) < 2*maxMembers {
-			l.held[cutText(name, maxName)] = gb
+			l.held[invite.CleanName(name, "")] = gb
 		}
 	}
 	return l
@@ -229,7 +229,7 @@ func readOut(f fields) map[string]Out {
 		switch o := Out(why); o {
 		case OutUnneeded, OutSmall, OutLate:
 			if len(out) < 2*maxMembers {
-				out[cutText(name, maxName)] = o
+				out[invite.CleanName(name, "")] = o
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func readHostProg(f fields) any {
 	p := msgHostProg{all: make(map[string]int)}
 	for name, v := range f.object("all") {
 		if pct, ok := wholeOf(v, 0, 100); ok && len(p.all) < 2*maxMembers {
-			p.all[cutText(name, maxName)] = pct
+			p.all[invite.CleanName(name, "")] = pct
 		}
 	}
 	return p

@@ -11,7 +11,11 @@ import (
 // frame runs what comes from the device before this one, in the order it comes.
 func (w *worker) frame(p *peer, in netmesh.FrameIn) {
 	f := in.Frame
-	if !w.said || f.Kind != wire.Hidden && f.Kind != wire.HiddenB || !w.before(p) {
+	if w.order == nil || f.Kind != wire.Hidden && f.Kind != wire.HiddenB || !w.before(p) {
+		return
+	}
+	if !w.said { // the host took an older word of ours for this order's
+		w.complain("its layers are still loading", false)
 		return
 	}
 	n := max(1, f.N)
@@ -44,7 +48,7 @@ func (w *worker) frame(p *peer, in netmesh.FrameIn) {
 // the deal is known any member will do.
 func (w *worker) before(p *peer) bool {
 	if w.st.Deal == nil {
-		return true
+		return w.said
 	}
 	i := slices.IndexFunc(w.st.Deal.Shares, func(s Share) bool { return s.Hi == w.order.lo })
 	return i >= 0 && w.st.Deal.Shares[i].Peer == p.id
