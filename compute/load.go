@@ -38,7 +38,7 @@ func (s ShardSpec) tensors(m *Model) []want {
 		list = append(list, m.embed)
 	}
 	for i := s.Lo; i < s.Hi; i++ {
-		list = append(list, m.graph.tensors(i)...)
+		list = append(list, m.graph.tensors(m.file, i)...)
 	}
 	if s.Head {
 		list = append(list, m.norm)
@@ -54,7 +54,7 @@ func (s ShardSpec) Bytes(m *Model) int64 {
 	var sum int64
 	for _, w := range s.tensors(m) {
 		if t, ok := m.file.Tensor(w.name); ok {
-			sum += t.Bytes
+			sum += w.bytes(t)
 		}
 	}
 	return sum
@@ -71,6 +71,8 @@ type loader struct {
 	report func(done int64)
 	done   int64 // bytes read
 	owned  []interface{ Close() }
+	caches []op.KV        // of owned
+	states []op.Recurrent // of owned
 	err    error
 }
 
@@ -102,7 +104,7 @@ func (l *loader) weight(w want) op.Weight {
 		l.err = err
 		return nil
 	}
-	made, err := l.load(op.WeightSpec{Name: w.name, Type: t.Type, Rows: t.Rows(), Cols: t.Cols(), Src: &counted{l.model.file.Reader(t), l}})
+	made, err := l.load(op.WeightSpec{Name: w.name, Type: t.Type, Rows: w.rows(), Cols: t.Cols(), Src: &counted{w.reader(l.model.file, t), l}})
 	if err != nil {
 		err = fmt.Errorf("load %s: %w", w.name, err)
 	}
@@ -123,7 +125,22 @@ func (l *loader) kv(name string, width int) op.KV {
 		return nil
 	}
 	made, err := l.dev.KV(name, l.spec.Ctx, width, l.spec.KV)
-	return add(l, made, err)
+	if made = add(l, made, err); made != nil {
+		l.caches = append(l.caches, made)
+	}
+	return made
+}
+
+// recurrent makes a layer's state.
+func (l *loader) recurrent(name string, spec op.RecurrentSpec) op.Recurrent {
+	if !l.ready() {
+		return nil
+	}
+	made, err := l.dev.Recurrent(name, spec)
+	if made = add(l, made, err); made != nil {
+		l.states = append(l.states, made)
+	}
+	return made
 }
 
 // rope makes a rotation table for the shard's context.

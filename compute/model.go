@@ -30,7 +30,7 @@ type Model struct {
 	HeadBytes  int64 // the output matrix; 0 when tied
 
 	file       *gguf.File
-	graph      graph
+	graph      *graph
 	norm, head want // head is the embedding table when tied
 	embed      want
 	layerBytes []int64
@@ -60,23 +60,22 @@ func newModel(f *gguf.File) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := g.shape()
 	m := &Model{
 		Arch: f.Arch(), Name: f.StrOr("general.name", ""),
-		Layers: s.layers, Width: s.width, CtxMax: s.ctxMax,
-		file: f, graph: g, layerBytes: make([]int64, s.layers),
+		Layers: g.layers, Width: g.width, CtxMax: g.ctxMax,
+		file: f, graph: g, layerBytes: make([]int64, g.layers),
 	}
 	m.text = sync.OnceValues(m.tokenizer)
 	if err := m.checkEnds(); err != nil {
 		return nil, err
 	}
 	for i := range m.layerBytes {
-		for _, w := range g.tensors(i) {
+		for _, w := range g.tensors(f, i) {
 			t, err := w.find(f)
 			if err != nil {
 				return nil, err
 			}
-			m.layerBytes[i] += t.Bytes
+			m.layerBytes[i] += w.bytes(t)
 		}
 	}
 	return m, nil
@@ -88,8 +87,8 @@ func (m *Model) checkEnds() error {
 	if t, ok := m.file.Tensor(embedName); ok && len(t.Dims) == 2 && t.Dims[1] <= maxVocab {
 		m.Vocab = int(t.Dims[1])
 	}
-	m.embed = want{embedName, []int{m.Width, m.Vocab}}
-	m.norm = want{normName, []int{m.Width}}
+	m.embed = matrix(embedName, m.Width, m.Vocab)
+	m.norm = vector(normName, m.Width)
 	m.head = m.embed
 	t, err := m.embed.find(m.file)
 	if err != nil {

@@ -47,7 +47,7 @@ func newShard(l *loader) *Shard {
 		hidden: make([]float32, op.MaxCols*m.Width),
 		top:    [][]op.Candidate{make([]op.Candidate, 0, op.MaxTopK)},
 	}
-	e := &ends{eps: m.graph.shape().eps}
+	e := &ends{eps: m.graph.eps}
 	if spec.Head {
 		e.embed = l.weight(m.embed)
 	}
@@ -56,7 +56,7 @@ func newShard(l *loader) *Shard {
 	if spec.Lo < spec.Hi {
 		held := m.graph.begin(l)
 		for i := spec.Lo; i < spec.Hi && l.err == nil; i++ {
-			held.load(l, i)
+			held.add(l, i)
 		}
 		layers = func(b op.Builder) { held.record(b, x) }
 		s.fromHidden = l.program(fmt.Sprintf("layers %d-%d", spec.Lo, spec.Hi), func(b op.Builder) {

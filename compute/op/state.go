@@ -31,7 +31,8 @@ func (r RecurrentSpec) UndoBytes() int64 {
 	return r.Bytes() + 4*MaxCols*int64(2*r.Channels+2*r.Heads)
 }
 
-// Recurrent is the state of one DeltaNet layer: the convolution's last inputs and a matrix per head, all float32.
+// Recurrent is the state of one DeltaNet layer: the convolution's last inputs and a matrix per head, all float32. After
+// a run that failed it holds nothing of use until Control resets or loads it.
 type Recurrent interface {
 	Spec() RecurrentSpec
 	Bytes() int64 // device memory it takes

@@ -3,6 +3,8 @@ package ref
 import (
 	"sync"
 	"sync/atomic"
+
+	"pooled/compute/op"
 )
 
 // step is one recorded operation. Its parts are independent of each other and may be computed in any order.
@@ -16,6 +18,9 @@ type scratch struct {
 	row    []float32 // a decoded row of a weight, or a head of a cached row
 	scores []float64 // one head's attention scores, by position
 	sums   []float64 // one head's weighted values
+
+	query, key []float64      // one head's, normalized
+	top        []op.Candidate // a column's chosen experts
 }
 
 // grow returns s with length n, reallocated only when it is too short.

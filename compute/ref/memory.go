@@ -106,6 +106,15 @@ func (d *device) Load(ctx context.Context, s op.WeightSpec) (op.Weight, error) {
 	return w, nil
 }
 
+// WeightBytes is the size in the file: weights stay as they are.
+func (d *device) WeightBytes(t quant.Type, rows, cols int) int64 {
+	n, err := quant.Bytes(t, cols, rows)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // buffer holds op.MaxCols columns.
 type buffer struct {
 	memory

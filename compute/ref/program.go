@@ -22,10 +22,11 @@ type program struct {
 	steps    []entry
 	uses     []checker // memory that must be open
 	crew     *crew
-	table    *weight // of Embed, or nil
-	in       *buffer // of Input, or nil
-	hidden   *buffer // of Output, or nil
-	logits   *buffer // of Logits, or nil
+	table    *weight      // of Embed, or nil
+	in       *buffer      // of Input, or nil
+	hidden   *buffer      // of Output, or nil
+	logits   *buffer      // of Logits, or nil
+	states   []*recurrent // that the program moves on
 	hasTail  bool
 	capacity int // positions that all caches and tables have
 	closed   atomic.Bool
@@ -69,6 +70,12 @@ func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out
 	}
 	p.r.frame, p.r.in, p.r.out = f, in, out
 	p.r.notFinite.Store(false)
+	for _, st := range p.states {
+		st.kept = 0
+		if f.Spec {
+			st.kept = f.N
+		}
+	}
 	p.crew.start()
 	defer p.crew.stop()
 	for _, e := range p.steps {
