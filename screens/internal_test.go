@@ -309,3 +309,16 @@ func TestBindingsAreDistinct(t *testing.T) {
 		}
 	}
 }
+
+func TestAdviceOfAGuestSaysWhyItHasNoLayers(t *testing.T) {
+	for out, want := range map[session.Out]widgets.Text{
+		session.OutUnneeded: "the others hold all of them",
+		session.OutSmall:    "it lends too little for one: see --gb",
+		session.OutLate:     "the host re-deals to include this device",
+	} {
+		st := &session.State{Role: session.Worker, Phase: session.Guest, Peers: []session.Peer{{Self: true, Out: out}}}
+		if got := advice(st); got != want {
+			t.Errorf("%s: got %q, want %q", out, got, want)
+		}
+	}
+}

@@ -131,7 +131,8 @@ func advice(st *session.State) widgets.Text {
 	case session.Loaded:
 		return "loaded: waits for the rest of the room"
 	case session.Guest:
-		return "the host re-deals to include this device"
+		s := usage.Of(st)
+		return textf("%s", usage.GuestText(s.Unneeded, s.Small))
 	case session.Online:
 		return "closing takes these layers out of the room"
 	case session.Degraded:

@@ -15,6 +15,7 @@ func Of(st *session.State) Status {
 		}
 		if p.Self {
 			s.Lo, s.Hi, s.Head = p.Lo, p.Hi, p.Host && p.Hi > p.Lo
+			s.Unneeded, s.Small = p.Out == session.OutUnneeded, p.Out == session.OutSmall
 		}
 	}
 	return s

@@ -34,6 +34,8 @@ type Status struct {
 	Devices    int
 	Lo, Hi     int    // layers held here, [Lo, Hi)
 	Head       bool   // holds the embedding and the head too
+	Unneeded   bool   // has no layers because the others hold all of them
+	Small      bool   // has no layers because it lends too little
 	Model      string // key
 	PerSec     float64
 	AtDoor     int // devices waiting to join (host)
@@ -88,7 +90,7 @@ func PhaseText(s Status) string {
 	case Loaded:
 		return "layers loaded: waiting for the rest of the room"
 	case Guest:
-		return "in the room without layers (the host re-deals to include this device)"
+		return "in the room without layers (" + GuestText(s.Unneeded, s.Small) + ")"
 	case Online:
 		if s.Answering {
 			return "answering"
@@ -101,6 +103,17 @@ func PhaseText(s Status) string {
 		return fmt.Sprintf("rejoining (try %d)", s.Try)
 	}
 	return s.Phase
+}
+
+// GuestText says why a device in the room has no layers, and what would change that.
+func GuestText(unneeded, small bool) string {
+	switch {
+	case unneeded:
+		return "the others hold all of them"
+	case small:
+		return "it lends too little for one: see --gb"
+	}
+	return "the host re-deals to include this device"
 }
 
 // holds is what part of which model is here: "layers 0-8 + embed/head of qwen3-1.7b".
