@@ -48,7 +48,8 @@ func PadLeft(t Text, w int) Text {
 }
 
 // wrap breaks one paragraph (no line breaks inside) into lines of at most w cells, between words where it can (UAX 14)
-// and between grapheme clusters where a word is longer than a line. Spaces at a break are dropped.
+// and between grapheme clusters where a word is longer than a line. Spaces at a break are dropped. The dashes of an
+// option stay with its name.
 func wrap(s string, w int) []string {
 	if w < 1 {
 		return nil
@@ -80,7 +81,7 @@ func wrap(s string, w int) []string {
 		}
 		used += cw
 		pos += len(cluster)
-		if bounds&uniseg.MaskLine == uniseg.LineCanBreak {
+		if bounds&uniseg.MaskLine == uniseg.LineCanBreak && !(cluster == "-" && leadingDash(s[:pos])) {
 			brk, brkUsed = pos, used
 		}
 	}
@@ -89,6 +90,12 @@ func wrap(s string, w int) []string {
 		last = strings.TrimRight(last, " ")
 	}
 	return append(lines, last)
+}
+
+// leadingDash reports whether the dashes at the end of s begin a word, as those of "--gb" do.
+func leadingDash(s string) bool {
+	before := strings.TrimRight(s, "-")
+	return before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "(")
 }
 
 // wrapCache wraps growing text: only paragraphs that changed are wrapped again.

@@ -49,6 +49,7 @@ func TestWrap(t *testing.T) {
 		{"a word longer than a line", "abcdefgh ij", 3, []string{"abc", "def", "gh", "ij"}},
 		{"a long word after a short one", "a bcdefg", 4, []string{"a", "bcde", "fg"}},
 		{"indentation stays", "  code here", 7, []string{"  code", "here"}},
+		{"an option stays whole", "lends (--gb sets it) well-known", 9, []string{"lends", "(--gb", "sets it)", "well-", "known"}},
 		{"wide characters", "木星は大きい", 5, []string{"木星", "は大", "きい"}},
 		{"wide in one cell", "木a", 1, []string{"木", "a"}},
 		{"emoji stay whole", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦x", 4, []string{"👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "x"}},
