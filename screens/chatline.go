@@ -151,6 +151,9 @@ func (c *chatter) showChat() {
 	}
 	c.talk.SetModel(widgets.TranscriptModel{Entries: entries})
 	m := widgets.PromptModel{Hint: "type a message · /help for commands · Ctrl-C stops an answer"}
+	if c.st != nil && c.st.Role == session.Host {
+		m.Away = "press c to write a message"
+	}
 	if c.busy() {
 		m = widgets.PromptModel{Busy: "(answering)", Hint: "Ctrl-C stops it"}
 	}

@@ -32,6 +32,7 @@ type Prompt struct {
 type PromptModel struct {
 	Busy Text // in place of ">>>" while nothing can be submitted; empty when it can
 	Hint Text // dim text in the empty prompt
+	Away Text // the same while the keyboard is elsewhere; empty for Hint
 }
 
 const promptMark = ">>> "
@@ -75,8 +76,12 @@ func (p *Prompt) Draw(screen tcell.Screen) {
 	p.width = c.w - indent - 1
 	v := p.ed.wrapAt(p.width)
 	first := max(0, min(v.row, len(v.lines)-1)-c.h+1)
-	if p.ed.text == "" && p.m.Hint != "" {
-		c.line(indent+1, 0, In(Dim, p.m.Hint))
+	if p.ed.text == "" {
+		hint := p.m.Hint
+		if !p.HasFocus() && p.m.Away != "" {
+			hint = p.m.Away
+		}
+		c.line(indent+1, 0, In(Dim, hint))
 	}
 	for y := 0; y < c.h && first+y < len(v.lines); y++ {
 		if first+y == 0 {
