@@ -169,11 +169,7 @@ func (p *program) show(ctx context.Context, room *launch.Room, l launch.LogFlags
 			os.Exit(exit)
 		}
 		left := room.Leave() // a terminal that broke has not closed it
-		var problem *session.Problem
-		if ctx.Err() != nil && !errors.As(err, &problem) {
-			err = nil // the terminal went away, and the signal that says so came
-		}
-		return errors.Join(err, left)
+		return errors.Join(launch.UnlessHungUp(ctx, err), left)
 	}
 	if !l.JSONLog && !l.Quiet {
 		headless.Header(p.Err, room.Snapshot(), o.Invite)

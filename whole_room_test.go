@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -130,8 +132,8 @@ func TestThreeProcesses(t *testing.T) {
 	t.Run("the host leaves", func(t *testing.T) { hostLeaves(t, host, worker) })
 
 	alone := p.member("host", "mini", "--code", "ABC-DEF", "--json-log")
-	if deal := alone.sees("deal.made"); len(deal.Shares) != 1 || deal.Shares[0].Hi != modelLayers {
-		t.Errorf("the deal of a host alone is %+v", deal.Shares)
+	if whole := alone.sees("deal.made"); len(whole.Shares) != 1 || whole.Shares[0].Hi != modelLayers {
+		t.Errorf("the deal of a host alone is %+v", whole.Shares)
 	}
 	if got := greedy(t, p, "ABC-DEF", questions); !slices.Equal(got, split) {
 		t.Errorf("alone the answers are\n%q\nover two devices\n%q", got, split)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"pooled/session"
 )
@@ -45,6 +46,26 @@ func UntilSignal(now func()) (ctx context.Context, stop func()) {
 		close(quit)
 		<-done
 		cancel(nil)
+	}
+}
+
+// hangupTime is how long after a terminal is gone the signal that says so may come.
+const hangupTime = 500 * time.Millisecond
+
+// UnlessHungUp is the error of a screen, but nil when its terminal was closed: then reading fails and a signal ends ctx,
+// in either order. A *session.Problem is not about the terminal and stays.
+func UnlessHungUp(ctx context.Context, err error) error {
+	var p *session.Problem
+	if err == nil || errors.As(err, &p) {
+		return err
+	}
+	late := time.NewTimer(hangupTime)
+	defer late.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-late.C:
+		return err
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pooled/session"
 )
@@ -36,6 +38,35 @@ func TestDriverLinesGoToGPUProblemsOnly(t *testing.T) {
 	}
 	if noGPU.Why != "none answered" {
 		t.Errorf("the problem itself was changed: %q", noGPU.Why)
+	}
+}
+
+func TestUnlessHungUp(t *testing.T) {
+	broken, problem := errors.New("terminal: EOF"), &session.Problem{What: "the host left"}
+	for _, c := range []struct {
+		name  string
+		err   error
+		after time.Duration // when the signal comes; 0 never
+		want  error
+	}{
+		{"nothing broke", nil, time.Nanosecond, nil},
+		{"the terminal was closed", broken, time.Nanosecond, nil},
+		{"the signal comes late", broken, hangupTime - 1, nil},
+		{"no signal", broken, 0, broken},
+		{"a problem of the room stays", problem, time.Nanosecond, problem},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.after > 0 {
+					defer time.AfterFunc(c.after, cancel).Stop()
+				}
+				if got := UnlessHungUp(ctx, c.err); got != c.want {
+					t.Errorf("got %v, want %v", got, c.want)
+				}
+			})
+		})
 	}
 }
 
