@@ -39,7 +39,7 @@ func defaults() tuning {
 	return tuning{
 		ping: 2500 * time.Millisecond, silence: defaultSilence, dial: 20 * time.Second,
 		keepAlive:       10 * time.Millisecond,
-		iceDisconnected: 5 * time.Second, iceFailed: 10 * time.Second,
+		iceDisconnected: 5 * time.Second, iceFailed: 8 * time.Second, // looks are up to 2 s apart: 15 s in all
 	}
 }
 
@@ -52,6 +52,9 @@ const (
 	maxEarly          = 64               // connections for which candidates came before the offer
 	earlyFor          = 30 * time.Second // how long those are kept
 	maxRead           = 256 << 10        // one data channel message
+	maxExtra          = 8                // in-band channels beside the one that is used
+	maxFrames         = 4                // frames of one link that lack slices; a peer sends one after the other
+	maxFrameBytes     = 8 << 20          // and their payload
 	highMark          = 1 << 20          // bytes buffered in the library from which on a channel's own queue is used
 	lowMark           = 256 << 10        // and at which it is emptied
 	queueBudget       = 32 << 20         // bytes of that queue

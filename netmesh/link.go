@@ -26,6 +26,7 @@ type link struct {
 
 	described bool                      // the remote description is set
 	held      []webrtc.ICECandidateInit // remote candidates from before that
+	extra     int                       // in-band channels beside ctl that the peer opened
 	ctl       *datachannel.DataChannel  // nil until open, like the next two
 	wire      *datachannel.DataChannel
 	ka        *datachannel.DataChannel
@@ -233,8 +234,13 @@ func (l *link) sendFrame(f *wire.Frame) error {
 
 // sendFailed ends the link, since something that was to arrive in order is missing.
 func (l *link) sendFailed(err error) error {
+	why := "connection lost" // what the library calls it is nothing for people
+	if errors.Is(err, errOverflow) || errors.Is(err, wire.ErrIDs) {
+		why = err.Error()
+	}
 	if !errors.Is(err, ErrClosed) {
-		l.m.post(func() { l.m.end(l, "sending: "+err.Error(), false, ErrClosed) })
+		l.m.cfg.Log(fmt.Sprintf("netmesh: sending to %s: %v", l.peer, err))
+		l.m.post(func() { l.m.end(l, why, false, ErrClosed) })
 	}
 	return fmt.Errorf("netmesh: %s: %w", l.peer, err)
 }

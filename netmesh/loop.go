@@ -106,6 +106,9 @@ func (m *Mesh) channelOpen(l *link, raw *datachannel.DataChannel, slot **datacha
 	}
 	if *slot != nil {
 		_ = raw.Close() // PeerJS opens one; what a second one is for nobody knows
+		if l.extra++; l.extra > maxExtra {
+			m.end(l, "too many channels", false, ErrClosed)
+		}
 		return
 	}
 	*slot = raw

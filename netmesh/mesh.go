@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/pion/webrtc/v4"
 	"golang.org/x/sync/errgroup"
@@ -62,8 +64,11 @@ type connKey struct {
 func Open(ctx context.Context, cfg Config) (*Mesh, error) { return open(ctx, cfg, defaults()) }
 
 func open(ctx context.Context, cfg Config, tune tuning) (*Mesh, error) {
-	if cfg.Log == nil {
-		cfg.Log = func(string) {}
+	log := cfg.Log
+	cfg.Log = func(line string) {
+		if log != nil {
+			log(oneLine(line))
+		}
 	}
 	if cfg.Deliver == nil {
 		cfg.Deliver = func(Event) {}
@@ -86,6 +91,18 @@ func open(ctx context.Context, cfg Config, tune tuning) (*Mesh, error) {
 		return nil, fmt.Errorf("netmesh: %w", err)
 	}
 	return m, nil
+}
+
+// oneLine makes a log line fit for a terminal: parts of it may come from a peer or a server.
+func oneLine(s string) string {
+	const most = 2000
+	s = strings.ToValidUTF8(s[:min(len(s), most)], "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // ID is this end's id on the signaling server, for the life of the mesh.
@@ -190,11 +207,13 @@ func (m *Mesh) limitOf(peer PeerID) int {
 }
 
 // SetSilence sets after how much silence the link to a peer counts as lost (see SilenceLimit); NeverSilent switches that
-// off. It holds for later links of that peer too.
+// off, 0 takes the usual limit again. It holds for later links of that peer too.
 func (m *Mesh) SetSilence(peer PeerID, limit time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.silence[peer] = limit
+	if m.silence[peer] = limit; limit == 0 {
+		delete(m.silence, peer)
+	}
 	if l := m.open[peer]; l != nil {
 		l.silence.Store(int64(limit))
 	}

@@ -75,13 +75,17 @@ func (m *Mesh) signalTo(peer PeerID, t msgType, raw json.RawMessage) error {
 
 // signalMessage acts on one message from the server.
 func (m *Mesh) signalMessage(msg signal.Message) {
+	if !signal.ValidID(msg.Src) { // then no server registered it
+		m.cfg.Log(fmt.Sprintf("netmesh: %s from %.40q: not an id", msg.Type, msg.Src))
+		return
+	}
 	peer := PeerID(msg.Src)
 	if err := msg.Err(); err != nil {
 		m.unreachable(peer, err)
 		return
 	}
 	var p payload
-	if err := json.Unmarshal(msg.Payload, &p); err != nil || p.Type != "data" || p.ConnectionID == "" || len(p.ConnectionID) > 128 || peer == "" {
+	if err := json.Unmarshal(msg.Payload, &p); err != nil || p.Type != "data" || p.ConnectionID == "" || len(p.ConnectionID) > 128 {
 		m.cfg.Log(fmt.Sprintf("netmesh: %s from %.40q: not about a data connection", msg.Type, msg.Src))
 		return
 	}

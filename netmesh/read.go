@@ -50,7 +50,7 @@ func (l *link) readKeepAlive() {
 }
 
 func (l *link) readWire() {
-	rx := wire.NewReceiver(wire.Limits{})
+	rx := wire.NewReceiver(wire.Limits{Frames: maxFrames, Bytes: maxFrameBytes})
 	rx.Opened(0, true)
 	limit := int64(wire.DefaultFrameBytes)
 	var ignored uint64
@@ -150,8 +150,10 @@ func (l *link) pong(ts any) {
 	d := l.m.now() - time.Duration(sent*float64(time.Millisecond))
 	l.pingMu.Lock()
 	known := false
-	for _, p := range l.pings {
-		known = known || p > 0 && math.Abs(p-sent) < 0.01
+	for i, p := range l.pings {
+		if p > 0 && math.Abs(p-sent) < 0.01 {
+			known, l.pings[i] = true, 0 // answered: once is enough
+		}
 	}
 	l.pingMu.Unlock()
 	if known && d >= 0 {
