@@ -15,7 +15,7 @@ func List(w io.Writer, s *Store) error {
 	var here, missing []string
 	entries := Builtin()
 	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
-	downloads := 0
+	downloads, example := 0, ""
 	for _, e := range entries {
 		st := s.Status(e)
 		var notes []string
@@ -27,11 +27,17 @@ func List(w io.Writer, s *Store) error {
 		case !st.Present && st.Bytes > 0:
 			notes = append(notes, FormatBytes(st.Bytes)+" of it here")
 		}
+		if !st.Present {
+			notes = append(notes, fileNames(e))
+		}
 		if e.Note != "" {
 			notes = append(notes, e.Note)
 		}
 		line := row(e, strings.Join(notes, "; "))
 		if !st.Present {
+			if example == "" {
+				example = filepath.Join(e.Key, e.Files[0].Name)
+			}
 			missing = append(missing, line)
 			continue
 		}
@@ -53,6 +59,9 @@ func List(w io.Writer, s *Store) error {
 	} else {
 		fmt.Fprintf(&out, "models are kept in %s\n", tilde(s.Dir))
 	}
+	if example != "" {
+		fmt.Fprintf(&out, "a model's file goes into the folder of its name there, like %s\n", example)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -73,6 +82,14 @@ func row(e Entry, note string) string {
 		line += "  " + note
 	}
 	return line
+}
+
+// fileNames names the file of a model as the store looks for it; of several, the first.
+func fileNames(e Entry) string {
+	if more := len(e.Files) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", e.Files[0].Name, more)
+	}
+	return e.Files[0].Name
 }
 
 // tilde shortens the home folder in a path.

@@ -210,14 +210,15 @@ func TestList(t *testing.T) {
   mini               Pooled Mini · Q8             6 MB  part of this program; tiny: for first runs and tests
 
 not on this computer
-  qwen3-0.6b         Qwen3 0.6B · Q8            610 MB
-  qwen3-1.7b         Qwen3 1.7B · Q8            1.7 GB
-  qwen3-4b           Qwen3 4B · Q8              4.0 GB
-  qwen3.8-27b        Qwen3.8 27B · Q4          15.0 GB
-  qwen3.6-35b-moe    Qwen3.6 35B MoE · Q4      19.4 GB
-  qwen3.5-122b-moe   Qwen3.5 122B MoE · Q4     67.5 GB
+  qwen3-0.6b         Qwen3 0.6B · Q8            610 MB  Qwen3-0.6B-Q8_0.gguf
+  qwen3-1.7b         Qwen3 1.7B · Q8            1.7 GB  Qwen3-1.7B-Q8_0.gguf
+  qwen3-4b           Qwen3 4B · Q8              4.0 GB  Qwen3-4B-Q8_0.gguf
+  qwen3.8-27b        Qwen3.8 27B · Q4          15.0 GB  Qwen3.8-27B-Q4_0.gguf
+  qwen3.6-35b-moe    Qwen3.6 35B MoE · Q4      19.4 GB  Qwen_Qwen3.6-35B-A3B-Q4_0.gguf
+  qwen3.5-122b-moe   Qwen3.5 122B MoE · Q4     67.5 GB  Qwen_Qwen3.5-122B-A10B-Q4_0-00001-of-00002.gguf and 1 more
 
 no downloaded model in ~/.pooled/models
+a model's file goes into the folder of its name there, like qwen3-0.6b/Qwen3-0.6B-Q8_0.gguf
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -232,7 +233,7 @@ no downloaded model in ~/.pooled/models
 	}
 	for _, want := range []string{
 		"for first runs and tests\n  qwen3-1.7b         Qwen3 1.7B · Q8            1.7 GB\n\nnot on",
-		"\n  qwen3-0.6b         Qwen3 0.6B · Q8            610 MB  300 MB of it here\n",
+		"\n  qwen3-0.6b         Qwen3 0.6B · Q8            610 MB  300 MB of it here; Qwen3-0.6B-Q8_0.gguf\n",
 		"\nmodels are kept in ~/.pooled/models\n",
 	} {
 		if !strings.Contains(out.String(), want) {
