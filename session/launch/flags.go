@@ -8,13 +8,13 @@ import (
 
 // MeshFlags say who this device is and where rooms are found. The tags of all flag groups are the command line's grammar.
 type MeshFlags struct {
-	Name   string `help:"How the room shows this device." placeholder:"NAME"`
+	Name   string `help:"How the room shows this device (default: a name is made)." placeholder:"NAME"`
 	Signal string `help:"Signaling server(s), a comma list tried in order (default: ${default})." default:"${signal}" placeholder:"SPEC"`
 }
 
 // LendFlags say what this device lends and where its models are.
 type LendFlags struct {
-	GB     string `name:"gb" help:"How much memory to lend, in GB (at most 64), or max." placeholder:"N|max"`
+	GB     string `name:"gb" help:"How much memory to lend: GB from 1 to 64, or max (default: half of the GPU's largest buffer)." placeholder:"N|max"`
 	Models string `help:"Where models are kept (default: ~/.pooled/models; also POOLED_MODELS)." placeholder:"DIR"`
 }
 
@@ -27,13 +27,13 @@ type LogFlags struct {
 
 // HostFlags are the flags of host.
 type HostFlags struct {
-	Model    string `arg:"" optional:"" help:"The model; a part of its name works."`
-	ModelOpt string `name:"model" help:"The same; 'list' prints the models." placeholder:"MODEL"`
+	Model    string `arg:"" optional:"" help:"The model, or a part of its name (default: qwen3-1.7b when it is here, else mini)."`
+	ModelOpt string `name:"model" help:"The same as an option; 'list' prints the models." placeholder:"MODEL"`
 	Code     string `help:"The room code to use (default: a random one)." placeholder:"CODE"`
-	Ctx      int    `help:"The context to ask for, in tokens." placeholder:"N"`
-	Start    bool   `help:"Start as soon as the pledges hold the model."`
+	Ctx      int    `help:"The context to ask for, in tokens, at least 256 (default: the model's)." placeholder:"N"`
+	Start    bool   `help:"Start as soon as the pledges hold the model, as it does without a screen."`
 	Wait     int    `help:"Start once N devices, this one included, are in and the model fits." aliases:"devices" placeholder:"N"`
-	Split    string `help:"speed: this computer first, others as far as they are needed; spread: across all by what each lends." default:"speed" enum:"speed,spread"`
+	Split    string `help:"speed: this computer first, others as far as they are needed; spread: across all by what each lends (default: ${default})." default:"speed" placeholder:"speed|spread" enum:"speed,spread"`
 	Chat     bool   `help:"Open the chat once the room is online."`
 	MeshFlags
 	LendFlags
@@ -54,9 +54,9 @@ type ChatFlags struct {
 	Prompt      []string `arg:"" optional:"" help:"A question: asked once, the answer is printed."`
 	System      string   `help:"A system prompt for the conversation." placeholder:"TEXT"`
 	Think       bool     `help:"Let the model think before it answers."`
-	MaxTokens   int      `help:"The most one answer may be." default:"8192" placeholder:"N"`
+	MaxTokens   int      `help:"The most tokens of one answer (default: ${default})." default:"8192" placeholder:"N"`
 	Temperature float64  `help:"Sampling temperature, 0 to 2 (default: the room's)." default:"-1" placeholder:"X"`
-	Wait        float64  `help:"Without a terminal: seconds to wait for the room's model." default:"120" placeholder:"S"`
+	Wait        float64  `help:"With a question: how many seconds to wait for the room's model, 0 for ever (default: ${default})." default:"120" placeholder:"S"`
 	NoColor     bool     `help:"No colour."`
 	MeshFlags
 }
