@@ -1,13 +1,11 @@
-// Decode helper: four signed bytes of a word, lowest byte first. Two shifts beat unpack4x8snorm (spec engine.md 5.3).
-fn bytes4(w: u32) -> vec4<f32> {
-  return vec4<f32>(
-    f32(bitcast<i32>(w << 24u) >> 24u),
-    f32(bitcast<i32>(w << 16u) >> 24u),
-    f32(bitcast<i32>(w << 8u) >> 24u),
-    f32(bitcast<i32>(w) >> 24u));
-}
+// Decode helper for Q8_0 (and Q5_0, widened when loaded): 32 signed bytes and a half a block; d q.
+@group(1) @binding(8) var<storage, read> wq: array<vec2<u32>>;
+@group(1) @binding(9) var<storage, read> wd: array<u32>;
 
-// scale_of is the scale of block i: two halves a word, counted over the whole piece, not per row.
-fn scale_of(word: u32, i: u32) -> f32 {
-  return half_to_f32(word >> ((i & 1u) * 16u));
+const HAS_MIN: bool = false;
+
+fn octet(o: u32) -> Octet {
+  let w = wq[o];
+  let b = o >> 2u;
+  return Octet(bytes4(w.x), bytes4(w.y), half_of(wd[b >> 1u] >> ((b & 1u) * 16u)), 0.0);
 }

@@ -1,4 +1,4 @@
-// Package shaders holds the WGSL kernels, one file per operation and weight format, embedded in the program.
+// Package shaders holds the WGSL kernels, one file per operation, embedded in the program.
 //
 // A kernel's source is put together by Source: the constants the file expects, the decode helpers it names, the file.
 // There is no preprocessor. The dialect is what the compiler of the WebGPU binding takes (spec engine.md 0.1): no
@@ -6,6 +6,10 @@
 // the frame (frame.wgsl), bind group 1 the kernel's own bindings in the order inputs, weights, output, Params.
 // Names are <op>[_<format>][_<form>]; the form _cols treats several columns at once and gives the same bits as the
 // plain one.
+//
+// Weight formats. A kernel that reads a matrix of any format is one file; each format has a decode file, put in front of
+// it, which declares the matrix's arrays (bindings WeightBinding and up) and the function octet that eight consecutive
+// weights come from. So a format is one file and one line in Formats.
 package shaders
 
 import (
@@ -19,44 +23,86 @@ import (
 //go:embed *.wgsl
 var files embed.FS
 
+// WeightBinding is the first binding of the arrays of a matrix.
+const WeightBinding = 8
+
 // Kernel says what a kernel's file needs.
 type Kernel struct {
 	Name     string
+	File     string   // without .wgsl
 	Helpers  []string // decode helper files put in front, without .wgsl
 	Consts   []string // constants the file expects, all u32
 	Bindings string   // bind group 1 in order: r storage read, w storage read-write, u uniform
+	Weights  int      // arrays of the matrix, storage read, from WeightBinding on
 }
 
-// kernels lists every kernel.
-var kernels = []Kernel{
-	{"attn_combine", []string{"splits", "reduce"}, []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, "rw"},
-	{"attn_decode_f16", []string{"splits", "reduce"}, attnConsts, "rrrwu"},
-	{"attn_decode_f32", []string{"splits", "reduce"}, attnConsts, "rrrwu"},
-	{"copy_cols", nil, []string{"WIDTH", "WG"}, "rw"},
-	{"embed_f32", nil, []string{"COLS", "WG"}, "rwu"},
-	{"embed_q8_0", []string{"half", "decode_q8_0"}, []string{"COLS", "WG"}, "rrwu"},
-	{"gate_up_q8_0", []string{"half", "decode_q8_0", "dot"}, []string{"COLS", "WG", "LANES"}, "rrrrrwwwu"},
-	{"gate_up_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, []string{"COLS", "WG", "LANES"}, "rrrrrwwwu"},
-	{"kv_store_f16", []string{"half"}, []string{"WIDTH", "WG"}, "rrww"},
-	{"kv_store_f32", nil, []string{"WIDTH", "WG"}, "rrww"},
-	{"matvec_f32", nil, matvecConsts, "rrwu"},
-	{"matvec_f32_cols", nil, matvecConsts, "rrwu"},
-	{"matvec_q8_0", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
-	{"matvec_q8_0_cols", []string{"half", "decode_q8_0", "dot"}, matvecConsts, "rrrwu"},
-	{"norm_rope", []string{"reduce"}, []string{"HEADS", "HD", "NROT", "NORM", "WG"}, "rrwu"},
-	{"norm_rope_store_f16", []string{"half", "reduce"}, ropeStoreConsts, "rrrrwwwwu"},
-	{"norm_rope_store_f32", []string{"reduce"}, ropeStoreConsts, "rrrrwwwwu"},
-	{"rmsnorm", []string{"reduce"}, []string{"WIDTH", "WG"}, "rrwu"},
-	{"silu_mul", nil, []string{"WIDTH", "WG"}, "rrw"},
-	{"topk_merge", nil, []string{"SLICES"}, "rrw"},
-	{"topk_slice", nil, []string{"WIDTH", "SLICES"}, "rww"},
+// Format is a layout of weights: its decode file is decode_<Name>.wgsl.
+type Format struct {
+	Name   string
+	Arrays int
+}
+
+// Formats lists the layouts that kernels read.
+var Formats = []Format{
+	{"bf16", 1}, {"f16", 1}, {"f32", 1}, {"q4_0", 2}, {"q4_1", 2}, {"q4_k", 2}, {"q5_1", 3}, {"q5_k", 3}, {"q6_k", 3}, {"q8_0", 2},
+}
+
+// fixed lists the kernels that read no matrix, or a matrix of one format only.
+var fixed = []Kernel{
+	{Name: "attn_combine", Helpers: []string{"splits", "reduce"}, Consts: []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, Bindings: "rw"},
+	{Name: "attn_decode_f16", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
+	{Name: "attn_decode_f32", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
+	{Name: "copy_cols", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
+	{Name: "embed_any", Consts: []string{"COLS", "WG"}, Bindings: "rwu"},
+	{Name: "kv_store_f16", Helpers: []string{"half"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
+	{Name: "kv_store_f32", Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
+	{Name: "matvec_any", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},
+	{Name: "matvec_any_cols", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},
+	{Name: "norm_rope", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "HD", "NROT", "NORM", "WG"}, Bindings: "rrwu"},
+	{Name: "norm_rope_store_f16", Helpers: []string{"half", "reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
+	{Name: "norm_rope_store_f32", Helpers: []string{"reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
+	{Name: "rmsnorm", Helpers: []string{"reduce"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrwu"},
+	{Name: "silu_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
+	{Name: "topk_merge", Consts: []string{"SLICES"}, Bindings: "rrw"},
+	{Name: "topk_slice", Consts: []string{"WIDTH", "SLICES"}, Bindings: "rww"},
+}
+
+// families lists the kernels that exist once per format; Name is the file.
+var families = []Kernel{
+	{Name: "embed", Consts: []string{"COLS", "FAST_HALF", "WG"}, Bindings: "wu"},
+	{Name: "matvec", Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
+	{Name: "matvec_cols", Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
 }
 
 var (
-	matvecConsts    = []string{"COLS", "WG", "LANES", "ACC"}
+	matvecConsts    = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
 	ropeStoreConsts = []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}
 	attnConsts      = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
 )
+
+var kernels = table()
+
+// table is fixed and families times Formats, ordered by name.
+func table() []Kernel {
+	var all []Kernel
+	for _, k := range fixed {
+		k.File = k.Name
+		all = append(all, k)
+	}
+	for _, k := range families {
+		for _, f := range Formats {
+			op, cols := strings.CutSuffix(k.Name, "_cols")
+			n := Kernel{Name: op + "_" + f.Name, File: k.Name, Consts: k.Consts, Bindings: k.Bindings, Weights: f.Arrays}
+			if cols {
+				n.Name += "_cols"
+			}
+			n.Helpers = append([]string{"half", "half_of", "octet", "decode_" + f.Name}, k.Helpers...)
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b Kernel) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
 
 // Consts are the values of a kernel's constants by name.
 type Consts map[string]uint32
@@ -66,12 +112,11 @@ func Kernels() []Kernel { return kernels }
 
 // Lookup returns the kernel of that name.
 func Lookup(name string) (Kernel, bool) {
-	for _, k := range kernels {
-		if k.Name == name {
-			return k, true
-		}
+	i, ok := slices.BinarySearchFunc(kernels, name, func(k Kernel, n string) int { return strings.Compare(k.Name, n) })
+	if !ok {
+		return Kernel{}, false
 	}
-	return Kernel{}, false
+	return kernels[i], true
 }
 
 // Source returns the complete WGSL of a kernel. Every constant that its table entry lists must be given, and no other.
@@ -93,7 +138,7 @@ func Source(name string, consts Consts) (string, error) {
 			return "", fmt.Errorf("shaders: kernel %s: no constant %s", name, c)
 		}
 	}
-	for _, f := range append(append([]string{"frame"}, k.Helpers...), name) {
+	for _, f := range append(append([]string{"frame"}, k.Helpers...), k.File) {
 		text, err := files.ReadFile(f + ".wgsl")
 		if err != nil {
 			return "", fmt.Errorf("shaders: kernel %s: %w", name, err)

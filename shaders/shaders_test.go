@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -62,7 +63,7 @@ func TestSourceRefuses(t *testing.T) {
 func TestTableAndFilesAgree(t *testing.T) {
 	known := map[string]bool{"frame.wgsl": true}
 	for _, k := range Kernels() {
-		known[k.Name+".wgsl"] = true
+		known[k.File+".wgsl"] = true
 		for _, h := range k.Helpers {
 			known[h+".wgsl"] = true
 		}
@@ -96,7 +97,7 @@ var (
 // Every constant that a kernel's table entry lists is used by its code, and every constant the code uses is listed or its own.
 func TestConstantsAreUsed(t *testing.T) {
 	for _, k := range Kernels() {
-		code := read(t, k.Name+".wgsl")
+		code := read(t, k.File+".wgsl")
 		for _, h := range k.Helpers {
 			code += read(t, h+".wgsl")
 		}
@@ -124,7 +125,22 @@ func TestBindingsAgree(t *testing.T) {
 	kinds := map[string]string{"storage, read": "r", "storage, read_write": "w", "uniform": "u"}
 	for _, k := range Kernels() {
 		var got string
-		for i, m := range binding.FindAllStringSubmatch(read(t, k.Name+".wgsl"), -1) {
+		weights := 0
+		for _, h := range k.Helpers {
+			for _, m := range binding.FindAllStringSubmatch(read(t, h+".wgsl"), -1) {
+				if want := strconv.Itoa(WeightBinding + weights); m[1] != want || kinds[m[2]] != "r" {
+					t.Errorf("%s: %s declares binding %s (%s), want %s, only read", k.Name, h, m[1], m[2], want)
+				}
+				weights++
+			}
+		}
+		if weights != k.Weights {
+			t.Errorf("%s: helpers declare %d arrays, table says %d", k.Name, weights, k.Weights)
+		}
+		if n := weights + strings.Count(k.Bindings, "r") + strings.Count(k.Bindings, "w"); n > 8 || len(k.Bindings) > WeightBinding+1 {
+			t.Errorf("%s: %d storage bindings, WebGPU's default limit is 8", k.Name, n)
+		}
+		for i, m := range binding.FindAllStringSubmatch(read(t, k.File+".wgsl"), -1) {
 			if m[1] != string(rune('0'+i)) {
 				t.Errorf("%s: binding %s is declared as number %d", k.Name, m[1], i)
 			}
@@ -139,7 +155,7 @@ func TestBindingsAgree(t *testing.T) {
 // A header says the formula, then shapes and what a workgroup does; the constants are named in it.
 func TestHeaders(t *testing.T) {
 	for _, k := range Kernels() {
-		text := read(t, k.Name+".wgsl")
+		text := read(t, k.File+".wgsl")
 		head, _, _ := strings.Cut(text, "\nstruct")
 		head, _, _ = strings.Cut(head, "\n@group")
 		if !fileHead.MatchString(text) {

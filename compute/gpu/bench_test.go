@@ -55,6 +55,13 @@ type bench struct {
 	d *Device
 }
 
+// typed is a matrix of any block format; the bytes of Q8_0 blocks are as good as any.
+func (x bench) typed(typ quant.Type, rows, cols int) op.Weight {
+	w := must[op.Weight](x.b)(x.d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typ, Rows: rows, Cols: cols, Src: new(blocks)}))
+	x.b.Cleanup(w.Close)
+	return w
+}
+
 func (x bench) weight(rows, cols int) op.Weight {
 	w := must[op.Weight](x.b)(x.d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: rows, Cols: cols, Src: new(blocks)}))
 	x.b.Cleanup(w.Close)
@@ -88,46 +95,71 @@ func (x bench) run(p op.Program, f op.Frame, in []float32, out *op.Out) {
 }
 
 // BenchmarkMatVec reports the bytes of weights per second for shapes of the catalogue's models, cycling through enough
-// matrices that caches miss.
+// matrices that caches miss. "auto" is what a model gets; the others are ways to share rows among threads (lanes, rows
+// per lane group, threads of a workgroup).
 func BenchmarkMatVec(b *testing.B) {
 	d := openTest(b, Options{})
 	b.Logf("%+v", d.Info())
-	shapes := []struct {
+	type size struct {
 		rows, cols int
 		big        bool
-	}{{192, 192, false}, {512, 192, false}, {2048, 192, false}, {2048, 2048, false}, {6144, 2048, true}, {2048, 6144, true}, {12288, 5120, true}, {151936, 2048, true}}
-	for _, s := range shapes {
-		for _, n := range []int{1, 4, 16} {
-			b.Run(fmt.Sprintf("q8_0_%dx%d/cols=%d", s.rows, s.cols, n), func(b *testing.B) {
-				if s.big && d.Info().Software {
-					b.Skip("left out on a software adapter")
-				}
-				x := bench{b, d}
-				bytes := int64(s.rows) * int64(s.cols) / 32 * 34
-				copies := int(min(max(200<<20/bytes, 1), 8))
-				var ws []op.Weight
-				for range copies {
-					ws = append(ws, x.weight(s.rows, s.cols))
-				}
-				in, out := x.buffer(s.cols), x.buffer(s.rows)
-				const launches = 32
-				p := x.program(func(r op.Builder) {
-					r.Input(in)
-					for i := range launches {
-						r.MatVec(out, ws[i%copies], in)
+	}
+	shapes := []matVecShape{{}, {128, 1, 128}, {128, 2, 128}, {128, 4, 128}, {64, 1, 128}, {64, 2, 128}, {64, 4, 128}, {64, 4, 64},
+		{32, 1, 128}, {32, 2, 64}, {32, 4, 64}, {32, 4, 128}, {16, 2, 64}, {8, 4, 64}, {256, 4, 256}, {1, 1, 32}, {1, 2, 32}, {1, 1, 64}}
+	for _, typ := range []quant.Type{quant.Q8_0, quant.Q4_0, quant.Q4_K, quant.Q6_K} {
+		for _, s := range []size{{192, 192, false}, {512, 192, false}, {2048, 192, false}, {192, 512, false},
+			{2048, 2048, true}, {6144, 2048, true}, {2048, 6144, true}, {17408, 5120, true}, {151936, 2048, true}} {
+			for _, n := range []int{1, 4, 16} {
+				for _, sh := range shapes {
+					if n > 1 && sh.wg > 128 || s.cols%256 != 0 && (typ == quant.Q4_K || typ == quant.Q6_K) ||
+						s.big != (sh.lanes != 1) && sh.wg != 0 {
+						continue
 					}
-				})
-				data := make([]float32, n*s.cols)
-				x.run(p, op.Frame{N: n}, data, nil)
-				for b.Loop() {
-					x.run(p, op.Frame{N: n}, data, nil)
+					name := "auto"
+					if sh.wg != 0 {
+						name = fmt.Sprintf("%d,%d,%d", sh.lanes, sh.rows, sh.wg)
+					}
+					b.Run(fmt.Sprintf("%v_%dx%d/cols=%d/%s", typ, s.rows, s.cols, n, name), func(b *testing.B) {
+						if s.big && d.Info().Software {
+							b.Skip("left out on a software adapter")
+						}
+						d.shape = sh
+						defer func() { d.shape = matVecShape{} }()
+						benchMatVec(b, d, typ, s.rows, s.cols, n)
+					})
 				}
-				per := b.Elapsed().Seconds() / float64(b.N) / launches
-				b.ReportMetric(float64(bytes)/per/1e9, "GB/s")
-				b.ReportMetric(per*1e6, "us/launch")
-			})
+			}
 		}
 	}
+}
+
+func benchMatVec(b *testing.B, d *Device, typ quant.Type, rows, cols, n int) {
+	x := bench{b, d}
+	bytes, err := quant.Bytes(typ, cols, rows)
+	if err != nil {
+		b.Fatal(err)
+	}
+	copies := int(min(max(200<<20/bytes, 1), 8))
+	var ws []op.Weight
+	for range copies {
+		ws = append(ws, x.typed(typ, rows, cols))
+	}
+	in, out := x.buffer(cols), x.buffer(rows)
+	const launches = 64
+	p := x.program(func(r op.Builder) {
+		r.Input(in)
+		for i := range launches {
+			r.MatVec(out, ws[i%copies], in)
+		}
+	})
+	data := make([]float32, n*cols)
+	x.run(p, op.Frame{N: n}, data, nil)
+	for b.Loop() {
+		x.run(p, op.Frame{N: n}, data, nil)
+	}
+	per := b.Elapsed().Seconds() / float64(b.N) / launches
+	b.ReportMetric(float64(bytes)/per/1e9, "GB/s")
+	b.ReportMetric(per*1e6, "us/launch")
 }
 
 // BenchmarkDispatch reports the cost of a chain of small dependent dispatches.

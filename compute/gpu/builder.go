@@ -17,7 +17,7 @@ type shape uint8
 const (
 	byColumnY shape = iota // (x, columns, 1)
 	byColumnX              // (columns, 1, 1)
-	byMatVec               // (x, y, 1) with the plain kernel for one column, (x, y, columns/4) with the _cols kernel for more
+	byMatVec               // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
 	byDirect               // attention of the columns with at most directMax positions
 	bySplit                // attention of the others
 	byCombine
@@ -30,9 +30,9 @@ const (
 	rmsNormWG  = 256
 	headNormWG = 64
 	attnWG     = 128
-	directMax  = 256 // positions up to which a column's attention is one workgroup per head
-	foldX      = 32768
-	topSlice   = 2048 // logits per workgroup of topk_slice
+	directMax  = 256   // positions up to which a column's attention is one workgroup per head
+	foldY      = 32768 // workgroups of a matrix in a line of the grid
+	topSlice   = 2048  // logits per workgroup of topk_slice
 	maxSlices  = 1024
 )
 
@@ -41,10 +41,11 @@ type record struct {
 	op, kernel, cols string // cols: the _cols form, or ""
 	consts           shaders.Consts
 	views            []view // without the trailing Params
+	weights          []view // arrays of a matrix
 	params           []uint32
 	scratch          bool // the last view is the program's attention scratch
 	shape            shape
-	x, y             uint32
+	x, y, z          uint32
 	splits           int
 	bytes            int64 // of weights read per group of columns
 	args             any   // what fuse looks at
@@ -164,15 +165,20 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 		return
 	}
 	b.p.table = t
-	n := t.spec.Cols
-	if t.spec.Type != quant.F32 {
-		n /= 4 // values to words
-	}
 	for _, p := range t.pieces {
-		b.add(record{op: "Embed", kernel: t.format.embed, shape: byColumnY, x: groups(n, elementWG),
-			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG},
-			views:  append(append([]view{}, p.arrays...), o.view()),
-			params: []uint32{uint32(p.rows), uint32(p.row0)}}, o)
+		r := record{op: "Embed", kernel: t.format.kernel("embed", ""), shape: byColumnY, weights: p.arrays}
+		if t.format.any() {
+			r.x = groups(t.spec.Cols, elementWG)
+			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG}
+			r.views = []view{p.arrays[0], o.view()}
+			r.params, r.weights = []uint32{uint32(p.rows), uint32(p.row0)}, nil
+		} else {
+			r.x = groups(t.spec.Cols/8, elementWG)
+			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG, "FAST_HALF": b.p.dev.fastHalf}
+			r.views = []view{o.view()}
+			r.params = []uint32{uint32(p.rows), uint32(p.row0), p.at(t.spec.Cols)}
+		}
+		b.add(r, o)
 	}
 }
 
@@ -210,22 +216,6 @@ func (b *builder) MatVecAdd(out op.Buffer, w op.Weight, x op.Buffer) {
 	b.matVec("MatVecAdd", out, w, x, 1)
 }
 
-// matVecShape is the number of threads that share a row, and of a workgroup. It follows from the matrix alone, not from the
-// number of columns: another shape would add up in another order.
-func matVecShape(w op.WeightSpec) (lanes, wg uint32) {
-	steps := w.Cols // of the inner loop
-	if w.Type != quant.F32 {
-		steps /= 4
-	}
-	switch {
-	case steps <= 128:
-		return 8, 64
-	case steps <= 512:
-		return 32, 64
-	}
-	return 128, 128
-}
-
 func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, acc uint32) {
 	m := b.buffers(name, out, x)
 	t, ok := use[*weight](b, name, w)
@@ -234,17 +224,30 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 		!b.require(m[0] != m[1], name, "reads and writes buffer %s", m[0].name) {
 		return
 	}
-	lanes, wg := matVecShape(t.spec)
-	perWG := int(wg / lanes * 4)
 	for _, p := range t.pieces {
-		n := groups(p.rows, perWG)
-		b.add(record{op: name, kernel: t.format.matVec, cols: t.format.matVecCols, shape: byMatVec,
-			x: min(n, foldX), y: groups(int(n), foldX), bytes: p.bytes(), args: matVecArgs{m[0], t, m[1], acc},
-			consts: shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": wg, "LANES": lanes, "ACC": acc},
-			views:  append(append([]view{m[1].view()}, p.arrays...), m[0].view()),
-			params: []uint32{uint32(p.rows), uint32(p.row0), uint32(m[0].width), 0}}, m[0], m[1])
+		b.add(b.p.dev.matVecRecord(name, m[0], t, p, m[1], acc), m[0], m[1])
 	}
 }
+
+// matVecRecord multiplies one piece of a matrix.
+func (d *Device) matVecRecord(name string, out *buffer, w *weight, p piece, x *buffer, acc uint32) record {
+	s := d.matVecShape(p.rows, w.spec.Cols, w.format)
+	r := record{op: name, kernel: w.format.kernel("matvec", ""), cols: w.format.kernel("matvec", "_cols"), shape: byMatVec,
+		bytes: p.bytes(), args: matVecArgs{out, w, x, acc}, consts: s.consts(w.spec.Cols),
+		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), p.at(w.spec.Cols), 0}}
+	r.fold(groups(p.rows, s.rowsPerWG()))
+	r.consts["ACC"] = acc
+	if w.format.any() {
+		r.views = []view{x.view(), p.arrays[0], out.view()}
+		return r
+	}
+	r.consts["NORM"], r.consts["FAST_HALF"] = 0, d.fastHalf
+	r.views, r.weights = []view{x.view(), whole(d.shared.zero), out.view()}, p.arrays
+	return r
+}
+
+// fold spreads n workgroups over y and z; x is for the columns.
+func (r *record) fold(n uint32) { r.y, r.z = min(n, foldY), groups(int(n), foldY) }
 
 // NormRope takes one workgroup per head and column.
 func (b *builder) NormRope(x op.Buffer, w op.Weight, heads int, r op.Rope, eps float32) {

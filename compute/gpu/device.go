@@ -35,7 +35,9 @@ type Device struct {
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost
 
-	submitBytes int64 // see the constant; tests lower it
+	submitBytes int64       // see the constant; tests lower it
+	shape       matVecShape // when set, used for all matrices of whole octets (benchmarks)
+	fastHalf    uint32      // 1: the device unpacks halves exactly
 }
 
 // owned is memory or a program of a device. release runs on the device goroutine.

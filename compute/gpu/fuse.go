@@ -47,7 +47,7 @@ func fuse(recs []record) []record {
 // fused is the next record and how many it stands for.
 func fused(recs []record) (record, int) {
 	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
-		for _, try := range []func(a, b, c *record) (record, bool){ropeStore, gateUp} {
+		for _, try := range []func(a, b, c *record) (record, bool){ropeStore} {
 			if r, ok := try(&recs[0], &recs[1], &recs[2]); ok {
 				r.tail = recs[0].tail
 				return r, 3
@@ -77,31 +77,6 @@ func ropeStore(a, b, c *record) (record, bool) {
 				"NROT": uint32(q.r.nRot), "NORM": q.norm, "WG": headNormWG},
 			views:  []view{q.w, k.w, q.r.view(), s.v.view(), q.x.view(), k.x.view(), s.c.view(s.c.keys), s.c.view(s.c.values)},
 			params: []uint32{math.Float32bits(q.eps)}}, true
-	}
-	return record{}, false
-}
-
-// gateUp: MatVec(gate, wg, x), MatVec(up, wu, x), SiluMul(out, gate, up).
-func gateUp(a, b, c *record) (record, bool) {
-	g, ok1 := a.args.(matVecArgs)
-	u, ok2 := b.args.(matVecArgs)
-	s, ok3 := c.args.(siluArgs)
-	if !ok1 || !ok2 || !ok3 || g.acc+u.acc != 0 {
-		return record{}, false
-	}
-	switch {
-	case g.x != u.x || s.gate != g.out || s.up != u.out || g.out == u.out || s.out == g.x:
-	case g.w.spec.Type != u.w.spec.Type || g.w.format.gateUp == "":
-	case len(g.w.pieces) > 1 || len(u.w.pieces) > 1:
-	default:
-		lanes, wg := matVecShape(g.w.spec)
-		n := groups(g.w.spec.Rows, int(wg/lanes*2))
-		views := append([]view{g.x.view()}, g.w.pieces[0].arrays...)
-		views = append(append(views, u.w.pieces[0].arrays...), g.out.view(), u.out.view(), s.out.view())
-		return record{op: "MatVec, SiluMul", kernel: g.w.format.gateUp, cols: g.w.format.gateUpCols, shape: byMatVec,
-			x: min(n, foldX), y: groups(int(n), foldX), bytes: g.w.pieces[0].bytes() + u.w.pieces[0].bytes(),
-			consts: shaders.Consts{"COLS": uint32(g.w.spec.Cols), "WG": wg, "LANES": lanes},
-			views:  views, params: []uint32{uint32(g.w.spec.Rows)}}, true
 	}
 	return record{}, false
 }

@@ -129,13 +129,14 @@ func (d *Device) dropReadback() {
 	d.shared.staging = nil
 }
 
-// layoutOf returns the layouts for a signature such as "rrwu" (shaders.Kernel.Bindings).
-func (d *Device) layoutOf(signature string) (layout, error) {
+// layoutOf returns the layouts for a signature such as "rrwu" (shaders.Kernel.Bindings) and a number of arrays of a matrix.
+func (d *Device) layoutOf(bindings string, weights int) (layout, error) {
+	signature := fmt.Sprint(bindings, weights)
 	if l, ok := d.shared.layouts[signature]; ok {
 		return l, nil
 	}
-	entries := make([]wgpu.BindGroupLayoutEntry, len(signature))
-	for i, c := range signature {
+	entries := make([]wgpu.BindGroupLayoutEntry, len(bindings)+weights)
+	for i, c := range bindings + strings.Repeat("r", weights) {
 		kind := wgpu.BufferBindingTypeReadOnlyStorage
 		switch c {
 		case 'w':
@@ -143,7 +144,7 @@ func (d *Device) layoutOf(signature string) (layout, error) {
 		case 'u':
 			kind = wgpu.BufferBindingTypeUniform
 		}
-		entries[i] = wgpu.BindGroupLayoutEntry{Binding: uint32(i), Visibility: wgpu.ShaderStageCompute,
+		entries[i] = wgpu.BindGroupLayoutEntry{Binding: bindingNumber(i, len(bindings)), Visibility: wgpu.ShaderStageCompute,
 			Buffer: wgpu.BufferBindingLayout{Type: kind}}
 	}
 	group, err := d.dev.CreateBindGroupLayout(&wgpu.BindGroupLayoutDescriptor{Label: signature, Entries: entries})
@@ -161,6 +162,14 @@ func (d *Device) layoutOf(signature string) (layout, error) {
 	return l, nil
 }
 
+// bindingNumber is the number of view i of a kernel with own bindings before those of a matrix.
+func bindingNumber(i, own int) uint32 {
+	if i >= own {
+		return uint32(shaders.WeightBinding + i - own)
+	}
+	return uint32(i)
+}
+
 // pipeline returns the compiled kernel; programs with equal constants share it.
 func (d *Device) pipeline(name string, consts shaders.Consts) (*wgpu.ComputePipeline, error) {
 	key := pipelineKey(name, consts)
@@ -175,7 +184,7 @@ func (d *Device) pipeline(name string, consts shaders.Consts) (*wgpu.ComputePipe
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", op.ErrKernel, err)
 	}
-	l, err := d.layoutOf(k.Bindings)
+	l, err := d.layoutOf(k.Bindings, k.Weights)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", op.ErrKernel, name, err)
 	}
@@ -217,14 +226,16 @@ func whole(b *wgpu.Buffer) view { return view{b, 0, int64(b.GetSize())} }
 
 // bindGroup binds views to a kernel's bindings, after checking offsets, sizes and aliasing: wgpu would complain at
 // submit time only, or not at all.
-func (d *Device) bindGroup(name, signature string, views []view) (*wgpu.BindGroup, error) {
-	if len(views) != len(signature) {
-		return nil, fmt.Errorf("%s: %d bindings, want %d", name, len(views), len(signature))
+func (d *Device) bindGroup(name, bindings string, views, weights []view) (*wgpu.BindGroup, error) {
+	if len(views) != len(bindings) {
+		return nil, fmt.Errorf("%s: %d bindings, want %d", name, len(views), len(bindings))
 	}
-	l, err := d.layoutOf(signature)
+	l, err := d.layoutOf(bindings, len(weights))
 	if err != nil {
 		return nil, err
 	}
+	views = append(slices.Clip(views), weights...)
+	signature := bindings + strings.Repeat("r", len(weights))
 	entries := make([]wgpu.BindGroupEntry, len(views))
 	for i, v := range views {
 		limit := d.info.MaxBinding
@@ -242,7 +253,7 @@ func (d *Device) bindGroup(name, signature string, views []view) (*wgpu.BindGrou
 				return nil, fmt.Errorf("%s: %w: one buffer is both read and written", name, errArgument) // T9
 			}
 		}
-		entries[i] = wgpu.BindGroupEntry{Binding: uint32(i), Buffer: v.buf, Offset: uint64(v.off), Size: uint64(v.size)}
+		entries[i] = wgpu.BindGroupEntry{Binding: bindingNumber(i, len(bindings)), Buffer: v.buf, Offset: uint64(v.off), Size: uint64(v.size)}
 	}
 	g, err := d.dev.CreateBindGroup(&wgpu.BindGroupDescriptor{Label: name, Layout: l.group, Entries: entries})
 	if err != nil {

@@ -59,7 +59,7 @@ func (d *Device) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
 
 // WeightBytes is the size of the arrays that a weight is repacked into.
 func (d *Device) WeightBytes(t quant.Type, rows, cols int) int64 {
-	f, ok := formats[t]
+	f, ok := formatOf(t, cols)
 	q, known := t.Format()
 	if !ok || !known {
 		return 0

@@ -62,7 +62,7 @@ type planned struct {
 	one, cols *wgpu.ComputePipeline // cols: nil when the kernel has one form
 	group     *wgpu.BindGroup
 	shape     shape
-	x, y      uint32
+	x, y, z   uint32
 	splits    int
 	bytes     int64 // of weights read per group of columns
 	tail      bool
@@ -162,8 +162,8 @@ func (p *program) prepareTop(b *builder) (err error) {
 // plan turns a record into a launchable step.
 func (p *program) plan(r *record, paramOff int64) error {
 	d := p.dev
-	if r.x > 65535 || r.y > 65535 {
-		return fmt.Errorf("%s: %d x %d workgroups", r.op, r.x, r.y)
+	if r.x > 65535 || r.y > 65535 || r.z > 65535 {
+		return fmt.Errorf("%s: %d x %d x %d workgroups", r.op, r.x, r.y, r.z)
 	}
 	k, ok := shaders.Lookup(r.kernel)
 	if !ok {
@@ -180,7 +180,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{p.params, paramOff, int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: r.x, y: max(r.y, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 			return err
 		}
 	}
-	if s.group, err = d.bindGroup(r.kernel, k.Bindings, views); err != nil {
+	if s.group, err = d.bindGroup(r.kernel, k.Bindings, views, r.weights); err != nil {
 		return err
 	}
 	p.planned = append(p.planned, s)
@@ -348,7 +348,7 @@ func (p *program) launch(at uint32) error {
 		if n == 0 {
 			continue
 		}
-		x, y, z := s.x, s.y, uint32(1)
+		x, y, z := s.x, s.y, s.z
 		pipe := s.one
 		switch s.shape {
 		case byColumnY:
@@ -357,14 +357,14 @@ func (p *program) launch(at uint32) error {
 			x = uint32(n)
 		case byMatVec:
 			if n > 1 {
-				pipe, z = s.cols, groups(n, 4)
+				pipe, x = s.cols, groups(n, 4)
 			}
-			if bytes += s.bytes * int64(z); bytes > p.dev.submitBytes && len(p.steps) > 0 {
+			if bytes += s.bytes * int64(x); bytes > p.dev.submitBytes && len(p.steps) > 0 {
 				if err := p.submit(nil); err != nil {
 					return err
 				}
 				p.dev.sh.wait()
-				p.steps, bytes = p.steps[:0], s.bytes*int64(z)
+				p.steps, bytes = p.steps[:0], s.bytes*int64(x)
 			}
 		case byDirect:
 			if y = uint32(n); pos+1 > directMax {

@@ -32,9 +32,13 @@ type weight struct {
 // piece is a run of rows that fits in one binding per array (spec engine.md 5.8). Its arrays lie in one buffer.
 type piece struct {
 	row0, rows int
+	before     int // rows of other matrices in the arrays, before these
 	buf        *wgpu.Buffer
 	arrays     []view
 }
+
+// at is the octets in the arrays before the piece's, of rows of cols values.
+func (p piece) at(cols int) uint32 { return uint32(p.before * (cols / 8)) }
 
 func (p piece) bytes() (n int64) {
 	for _, a := range p.arrays {
@@ -85,7 +89,7 @@ func (d *Device) plan(spec op.WeightSpec) (*weight, error) {
 	if _, err := quant.Bytes(spec.Type, spec.Cols, spec.Rows); err != nil {
 		return nil, err
 	}
-	f, ok := formats[spec.Type]
+	f, ok := formatOf(spec.Type, spec.Cols)
 	if !ok {
 		return nil, fmt.Errorf("%v: %w", spec.Type, op.ErrFormat)
 	}

@@ -150,33 +150,50 @@ func floatBytes(v []float32) []byte {
 	return b
 }
 
-// weights are the bytes of a matrix in file order.
+// halves are the places of half-precision scales in a block, by format.
+var halves = map[quant.Type][]int{quant.F16: {0}, quant.Q8_0: {0}, quant.Q4_0: {0}, quant.Q4_1: {0, 2}, quant.Q5_0: {0}, quant.Q5_1: {0, 2},
+	quant.Q4_K: {0, 2}, quant.Q5_K: {0, 2}, quant.Q6_K: {208}}
+
+// weights are the bytes of a matrix in file order: random bits with scales of a usual size, and zero, tiny and
+// negative ones between.
 func weights(r *rand.Rand, typ quant.Type, rows, cols int) []byte {
-	if typ == quant.F32 {
-		v := make([]float32, rows*cols)
-		for i := range v {
-			v[i] = float32(r.NormFloat64())
-			if r.IntN(30) == 0 {
-				v[i] = 0
-			}
-		}
-		return floatBytes(v)
+	f, ok := typ.Format()
+	if !ok {
+		panic("no such format")
 	}
 	var b []byte
-	for range rows * cols / 32 {
-		d := float32(r.Float64() * 0.02)
-		switch r.IntN(50) {
-		case 0:
-			d = 0
-		case 1:
-			d = 3e-7 // a subnormal half
-		case 2:
-			d = -0.03
+	for range rows * cols / f.BlockLen {
+		block := make([]byte, f.BlockBytes)
+		for i := range block {
+			block[i] = byte(r.IntN(256))
 		}
-		b = binary.LittleEndian.AppendUint16(b, quant.ToF16(d))
-		for range 32 {
-			b = append(b, byte(r.IntN(256)))
+		for _, at := range halves[typ] {
+			d := float32(r.Float64() * 0.02)
+			if f.BlockLen == 256 {
+				d /= 32
+			}
+			switch r.IntN(50) {
+			case 0:
+				d = 0
+			case 1:
+				d = 3e-7 // a subnormal half
+			case 2:
+				d = -0.03
+			}
+			if typ == quant.F16 {
+				d = float32(r.NormFloat64()) * 0.1
+			}
+			binary.LittleEndian.PutUint16(block[at:], quant.ToF16(d))
 		}
+		switch v := math.Float32bits(float32(r.NormFloat64())); {
+		case typ == quant.F32 && r.IntN(30) != 0:
+			binary.LittleEndian.PutUint32(block, v)
+		case typ == quant.BF16 && r.IntN(30) != 0:
+			binary.LittleEndian.PutUint16(block, uint16(v>>16))
+		case typ == quant.F32 || typ == quant.BF16:
+			clear(block)
+		}
+		b = append(b, block...)
 	}
 	return b
 }

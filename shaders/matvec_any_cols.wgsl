@@ -1,9 +1,10 @@
 // out[c][row0+r] (+)= sum_i w[r][i] x[c][i]                       four columns at a time
 //
-// x (n, COLS), w (rows, COLS), out (n, stride); any COLS.
-// As matvec_f32, but a weight is loaded and decoded once for four columns. Each column's sums are formed in the same
-// order, bit for bit. A workgroup computes 4 WG/LANES rows of 4 columns. Grid: x and y fold the workgroups (32,768 a line), z is
-// the group of columns; columns past n are computed from whatever the buffer holds and not written.
+// x (n, COLS), w (rows, COLS), out (n, stride); any COLS: the kernel for
+// rows that are not whole octets, stored as F32.
+// As matvec_any, but a weight is loaded and decoded once for four columns. Each column's sums are formed in the same
+// order, bit for bit. A workgroup computes 4 WG/LANES rows of 4 columns. Grid: x is the group of columns, y and z
+// fold the workgroups (32,768 a line); columns past n are computed from whatever the buffer holds and not written.
 // Constants: COLS, WG (threads, a power of two), LANES (at least 8, divides WG), ACC (1 adds to out).
 struct Params {
   rows: u32,    // rows of this piece
@@ -50,8 +51,8 @@ fn put_col(col: u32, row: u32, v: vec4<f32>) {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let lane = t % LANES;
-  let first = (wid.y * 32768u + wid.x) * (WG / LANES) * 4u;
-  let col = wid.z * 4u;
+  let first = (wid.z * 32768u + wid.y) * (WG / LANES) * 4u;
+  let col = wid.x * 4u;
   if (first >= params.rows || col >= frame.n) {
     return;
   }

@@ -1,9 +1,10 @@
 // out[c][row0+r] (+)= sum_i w[r][i] x[c][i]                       one column at a time
 //
-// x (n, COLS), w (rows, COLS), out (n, stride); any COLS.
+// x (n, COLS), w (rows, COLS), out (n, stride); any COLS: the kernel for
+// rows that are not whole octets, stored as F32.
 // LANES threads share 4 rows of one column: they walk the elements of the rows and load the activations once for all four;
 // their partial sums meet in workgroup memory in two steps (a tree has more barriers and is slower, most of all on
-// a processor). A workgroup computes 4 WG/LANES rows. Grid: x and y fold the workgroups (32,768 a line), z is the column.
+// a processor). A workgroup computes 4 WG/LANES rows. Grid: x is the column, y and z fold the workgroups (32,768 a line).
 // Constants: COLS, WG (threads, a power of two), LANES (at least 8, divides WG), ACC (1 adds to out).
 struct Params {
   rows: u32,    // rows of this piece
@@ -29,8 +30,8 @@ fn put(at: u32, v: f32) {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let lane = t % LANES;
-  let first = (wid.y * 32768u + wid.x) * (WG / LANES) * 4u;
-  let col = wid.z;
+  let first = (wid.z * 32768u + wid.y) * (WG / LANES) * 4u;
+  let col = wid.x;
   if (first >= params.rows || col >= frame.n) {
     return;
   }

@@ -1,6 +1,6 @@
 // out[c][i] = table[token(c)][i]
 //
-// table (rows, COLS): rows row0..row0+rows-1 of the whole table; out (n, COLS).
+// table (rows, COLS): rows row0..row0+rows-1 of the whole table; out (n, COLS); any COLS.
 // A workgroup copies WG values of one column; columns whose token lies in another piece are left alone.
 // Grid: x over the values, y is the column. Constants: COLS, WG.
 struct Params {

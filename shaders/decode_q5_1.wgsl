@@ -1,0 +1,13 @@
+// Decode helper for Q5_1: nibbles as Q4_0, a byte of fifth bits an octet, two halves d and m a block of 32; d q + m.
+@group(1) @binding(8) var<storage, read> wq: array<u32>;
+@group(1) @binding(9) var<storage, read> wh: array<u32>;
+@group(1) @binding(10) var<storage, read> wd: array<u32>;
+
+const HAS_MIN: bool = true;
+
+fn octet(o: u32) -> Octet {
+  let w = wq[o];
+  let h = wh[o >> 2u] >> ((o & 3u) * 8u);
+  let s = wd[o >> 2u];
+  return Octet(vec4<f32>(nibbles(w) | bits4(h)), vec4<f32>(nibbles(w >> 4u) | bits4(h >> 4u)), half_of(s), half_of(s >> 16u));
+}

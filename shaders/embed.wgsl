@@ -1,0 +1,33 @@
+// out[c][i] = table[token(c)][i]
+//
+// table (rows, COLS) in any format: rows row0..row0+rows-1 of the whole table; out (n, COLS).
+// A workgroup decodes WG octets of one column; columns whose token lies in another piece are left alone.
+// Grid: x over the octets, y is the column. Constants: COLS (multiple of 8), FAST_HALF, WG.
+struct Params {
+  rows: u32,
+  row0: u32,
+  at: u32,    // octets in the arrays before the table
+}
+@group(1) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
+@group(1) @binding(1) var<uniform> params: Params;
+
+const OCTETS: u32 = COLS / 8u;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let i = wid.x * WG + t;
+  let c = wid.y;
+  let row = frame.tokens[c >> 2u][c & 3u] - params.row0;
+  if (i >= OCTETS || row >= params.rows) {
+    return;
+  }
+  let w = octet(params.at + row * OCTETS + i);
+  let to = (c * OCTETS + i) * 2u;
+  if (HAS_MIN) { // exact products: the sum is rounded once, with or without fma
+    out[to] = w.d * w.lo + w.m;
+    out[to + 1u] = w.d * w.hi + w.m;
+  } else {
+    out[to] = w.d * w.lo;
+    out[to + 1u] = w.d * w.hi;
+  }
+}

@@ -1,0 +1,55 @@
+// Decode helper: eight consecutive weights of a row, an octet, and their product with eight activations. Each format's
+// decode file reads its arrays (bindings 8 and up) and returns octets: weight i is d * q[i], plus m where the format has an
+// offset (HAS_MIN). Written with fma in a fixed order, so that kernels for one and for several columns round alike (the
+// bit contract of package op).
+struct Octet {
+  lo: vec4<f32>, // the first four, unscaled
+  hi: vec4<f32>,
+  d: f32,
+  m: f32,
+}
+
+fn dot8(w: Octet, a: vec4<f32>, b: vec4<f32>) -> f32 {
+  let s = fma(w.lo, a, w.hi * b);
+  return (s.x + s.y) + (s.z + s.w);
+}
+
+fn sum8(a: vec4<f32>, b: vec4<f32>) -> f32 {
+  let s = a + b;
+  return (s.x + s.y) + (s.z + s.w);
+}
+
+// times adds an octet's product to acc; sum is sum8 of the activations.
+fn times(w: Octet, a: vec4<f32>, b: vec4<f32>, sum: f32, acc: f32) -> f32 {
+  if (HAS_MIN) {
+    return fma(w.m, sum, fma(w.d, dot8(w, a, b), acc));
+  }
+  return fma(w.d, dot8(w, a, b), acc);
+}
+
+// times4 is times for four columns.
+fn times4(w: Octet, a: array<vec4<f32>, 8>, sum: vec4<f32>, acc: vec4<f32>) -> vec4<f32> {
+  let p = vec4<f32>(dot8(w, a[0], a[1]), dot8(w, a[2], a[3]), dot8(w, a[4], a[5]), dot8(w, a[6], a[7]));
+  if (HAS_MIN) {
+    return fma(vec4<f32>(w.m), sum, fma(vec4<f32>(w.d), p, acc));
+  }
+  return fma(vec4<f32>(w.d), p, acc);
+}
+
+fn bytes4(w: u32) -> vec4<f32> { // two shifts beat unpack4x8snorm (spec engine.md 5.3)
+  return vec4<f32>(
+    f32(bitcast<i32>(w << 24u) >> 24u),
+    f32(bitcast<i32>(w << 16u) >> 24u),
+    f32(bitcast<i32>(w << 8u) >> 24u),
+    f32(bitcast<i32>(w) >> 24u));
+}
+
+// nibbles is the low nibble of each byte, the first byte lowest.
+fn nibbles(w: u32) -> vec4<u32> {
+  return (vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u);
+}
+
+// bits4 is the lowest four bits, each moved to bit 4.
+fn bits4(h: u32) -> vec4<u32> {
+  return (vec4<u32>(h << 4u) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(16u);
+}
