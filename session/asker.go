@@ -73,7 +73,7 @@ func (a *asker) alarm(name string) {
 		Do:  "start the model at the host, or wait longer with --wait", Exit: ExitFailed})
 }
 
-func (a *asker) message(_ *peer, msg any) {
+func (a *asker) message(p *peer, msg any) {
 	switch m := msg.(type) {
 	case msgWait:
 		a.phase(Waiting)
@@ -83,7 +83,7 @@ func (a *asker) message(_ *peer, msg any) {
 	case msgStartFailed:
 		a.st.Deal = nil
 		a.phase(Waiting)
-		a.notice(Error, "start", "the start failed: "+m.why)
+		a.noticeOf(p, Error, "start", "the start failed: "+m.why)
 	case msgRedeal:
 		a.guest.message(m)
 		a.phase(Waiting)

@@ -53,6 +53,8 @@ type peer struct {
 	hung    bool // this end is closing the link: what still comes on it is ignored
 	said    bool // it said hello on this link
 	greeted bool // its hello was accepted, or the host's roster names it
+	lines   int  // of the log that it caused since linesAt
+	linesAt time.Time
 	name    string
 	meta    meta
 	rtt     time.Duration
@@ -309,6 +311,22 @@ func (c *core) emit(ev Event) {
 // notice emits a line for the log.
 func (c *core) notice(l Level, code, text string) {
 	c.emit(Notice{Level: l, Code: code, Text: cleanLine(text, maxLine)})
+}
+
+// A peer may cause so many lines of the log in that time; more are left out.
+const (
+	lineBurst = 20
+	lineTime  = 10 * time.Second
+)
+
+// noticeOf is notice for what a peer can make this device say as often as it likes.
+func (c *core) noticeOf(p *peer, l Level, code, text string) {
+	if c.now.Sub(p.linesAt) > lineTime {
+		p.lines, p.linesAt = 0, c.now
+	}
+	if p.lines++; p.lines <= lineBurst {
+		c.notice(l, code, text)
+	}
 }
 
 // phase changes where this device stands.

@@ -171,10 +171,10 @@ func (g *guest) message(msg any) bool {
 		}
 	case msgRedeal:
 		g.redealt = true
-		g.notice(Info, "redeal", fmt.Sprintf("%s deals the layers again", m.by))
+		g.noticeOf(g.members[g.host], Info, "redeal", fmt.Sprintf("%s deals the layers again", m.by))
 	case msgReset:
 		g.st.Chat = nil
-		g.notice(Info, "clear", "new conversation")
+		g.noticeOf(g.members[g.host], Info, "clear", "new conversation")
 	case msgGenStart:
 		g.genStart(m, "")
 	case msgToken:

@@ -185,6 +185,9 @@ func (h *host) gone(p *peer, why string, leaving bool) {
 	if leaving {
 		why = "left"
 	}
+	if p.meta.isPhone() {
+		h.do(silence{p.id, 0})
+	}
 	h.emit(PeerLeft{Peer: p.id, Name: p.name, Reason: why})
 	h.rebuild()
 	h.roster()
@@ -273,7 +276,7 @@ func (h *host) workerError(p *peer, m msgError) {
 	case h.gen.running():
 		h.gen.fail(h, fmt.Errorf("%s: %s", p.name, m.message))
 	default:
-		h.notice(Error, "worker", fmt.Sprintf("%s: %s", p.name, m.message))
+		h.noticeOf(p, Error, "worker", fmt.Sprintf("%s: %s", p.name, m.message))
 	}
 }
 

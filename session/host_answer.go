@@ -31,9 +31,10 @@ type generator struct {
 
 	cur    *answer
 	lastID int
-	fed    []int32 // what every cache holds, in order
-	known  bool    // fed is right; else the next run starts over
-	ghosts []flight
+	fed    []int32  // what every cache holds, in order
+	known  bool     // fed is right; else the next run starts over
+	ghosts []flight // of failed answers, may still come back
+	stale  []flight // ghosts nobody waits for any more
 	stat   lapStat
 	due    time.Time // the "lap" timer goes off here, zero when it is off
 	recent []replay
@@ -90,7 +91,7 @@ func (g *generator) running() bool { return g.cur != nil }
 
 // forget drops what is known of the caches, for a new deal.
 func (g *generator) forget() {
-	g.fed, g.known, g.ghosts, g.stat = nil, false, nil, lapStat{}
+	g.fed, g.known, g.ghosts, g.stale, g.stat = nil, false, nil, nil, lapStat{}
 }
 
 // refusal says why no question can be taken now; code is for API clients.
@@ -297,12 +298,43 @@ func (g *generator) prefill(h *host, a *answer, from int) {
 // drained goes on after the frames of a failed answer came back, or won't any more.
 func (g *generator) drained(h *host, giveUp bool) {
 	if giveUp {
-		g.ghosts = nil
+		g.stale, g.ghosts = append(g.stale, g.ghosts...), nil
 	}
 	if a := g.cur; len(g.ghosts) == 0 && a != nil && a.draining {
 		a.draining = false
 		h.timer("drain", 0)
+		g.setApart(a)
 		g.pump(h, a)
+	}
+}
+
+// setApart makes the first frame of a run unlike every frame that is still out from failed ones, in position, columns
+// or kind. The chain keeps the order: once that frame is back, older ones can't come any more.
+func (g *generator) setApart(a *answer) {
+	if len(a.cuts) == 0 {
+		return
+	}
+	pos, c := len(g.fed), a.cuts[0]
+	taken := func(n int, batch bool) bool {
+		return slices.ContainsFunc(g.stale, func(f flight) bool { return f.pos == pos && f.n == n && f.batch == batch })
+	}
+	if !taken(c.n, c.kind != cutToken) {
+		return
+	}
+	for n := c.n; n > 0; n-- {
+		if taken(n, true) {
+			continue
+		}
+		first, rest := cut{at: c.at, n: n, kind: cutBatch}, c
+		rest.at, rest.n = c.at+n, c.n-n
+		if rest.n == 0 {
+			first.head = c.head
+			a.cuts[0] = first
+		} else {
+			a.cuts = slices.Insert(a.cuts, 0, first)
+			a.cuts[1] = rest
+		}
+		return
 	}
 }
 

@@ -74,6 +74,7 @@ func (h *host) frame(p *peer, in netmesh.FrameIn) {
 	}
 	fl := a.flights[0]
 	a.flights = a.flights[1:]
+	g.stale = nil
 	if want := 2 * fl.n * h.info.Width; len(f.Data) != want {
 		g.fail(h, fmt.Errorf("%s sent %d bytes for %d positions, want %d", p.name, len(f.Data), fl.n, want))
 		return

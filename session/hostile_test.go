@@ -267,3 +267,87 @@ func TestDeviceThatGivesItsLayersUp(t *testing.T) {
 		h.rec.Wait(sessiontest.Is(func(e session.RoomOnline) bool { return e.Epoch == 2 }))
 	})
 }
+
+// TestLateFramesOfAFailedAnswer: a slow chain gives frames of a failed answer back after the next one began, for a
+// prompt that is as long. They must not be taken for its own.
+func TestLateFramesOfAFailedAnswer(t *testing.T) {
+	bubble(t, func(p *party) {
+		h := p.host(5)
+		x := p.played("x", float64(pledge(7))/gb)
+		p.must(h.Start())
+		synctest.Wait()
+		p.must(x.Send(hostID, map[string]any{"t": "ai-ready"}))
+		h.rec.Wait(sessiontest.Is[session.RoomOnline]())
+		back := func(frames []netmesh.FrameIn) {
+			for _, in := range frames {
+				f := in.Frame
+				if f.Kind += 2; f.Kind > wire.HiddenRetB {
+					t.Fatalf("the host sent a frame of kind %v", in.Frame.Kind)
+				}
+				p.must(x.SendFrame(hostID, &f))
+				synctest.Wait()
+			}
+		}
+		p.must(h.Ask("abc"))
+		synctest.Wait()
+		for range 2 { // twice the same way
+			p.must(x.Send(hostID, map[string]any{"t": "ai-error", "message": "trouble"}))
+			synctest.Wait()
+			old := len(heard[netmesh.FrameIn](x))
+			p.must(h.Ask("xyz"))
+			time.Sleep(10 * time.Second) // longer than the host waits for them
+			synctest.Wait()
+			if n := len(heard[netmesh.FrameIn](x)); n <= old {
+				t.Fatal("no frames of the next answer")
+			}
+		}
+		sent := heard[netmesh.FrameIn](x)
+		third := 0
+		for i, in := range sent {
+			if in.Frame.Reset {
+				third = i // where the last answer's frames begin
+			}
+		}
+		back(sent[:third])
+		if n := count[session.AnswerText](h.rec); n != 0 {
+			t.Fatalf("%d pieces of an answer came out of late frames", n)
+		}
+		if n := len(heard[netmesh.FrameIn](x)); n != len(sent) {
+			t.Fatalf("the host sent %d more frames", n-len(sent))
+		}
+		for at := third; at < len(heard[netmesh.FrameIn](x)); {
+			frames := heard[netmesh.FrameIn](x)[at:]
+			at += len(frames)
+			back(frames)
+		}
+		done := h.rec.Wait(sessiontest.Is(func(e session.AnswerDone) bool { return e.Reason != session.DoneFailed })).(session.AnswerDone)
+		if done.Stats.Tokens == 0 {
+			t.Errorf("got %+v out of its own frames", done)
+		}
+		if s, d := count[session.AnswerStarted](h.rec), count[session.AnswerDone](h.rec); s != 3 || d != 3 {
+			t.Errorf("%d answers started, %d done", s, d)
+		}
+	})
+}
+
+func TestComplaintsWithoutEnd(t *testing.T) {
+	bubble(t, func(p *party) {
+		h := p.host(5)
+		x := p.played("x", float64(pledge(7))/gb)
+		p.must(h.Start())
+		synctest.Wait()
+		p.must(x.Send(hostID, map[string]any{"t": "ai-ready"}))
+		h.rec.Wait(sessiontest.Is[session.RoomOnline]())
+		before := count[session.Notice](h.rec)
+		for range 1000 {
+			p.must(x.Send(hostID, map[string]any{"t": "ai-error", "message": "trouble"}))
+		}
+		synctest.Wait()
+		if n := count[session.Notice](h.rec) - before; n < 1 || n > 20 {
+			t.Errorf("%d lines for 1000 complaints", n)
+		}
+		time.Sleep(time.Minute)
+		p.must(x.Send(hostID, map[string]any{"t": "ai-error", "message": "the last one"}))
+		h.rec.Wait(sessiontest.Is(func(n session.Notice) bool { return strings.Contains(n.Text, "the last one") }))
+	})
+}

@@ -83,7 +83,7 @@ func (w *worker) message(p *peer, msg any) {
 			w.guest.online(m, Guest)
 		}
 	case msgStartFailed:
-		w.notice(Error, "start", "the start failed: "+m.why)
+		w.noticeOf(p, Error, "start", "the start failed: "+m.why)
 		w.st.Deal = nil
 		w.leaveDeal(Waiting)
 	case msgDegraded:
@@ -107,7 +107,7 @@ func (w *worker) nextID() PeerID {
 func (w *worker) refuse(why string) {
 	w.complain(why, true)
 	w.emit(LoadFailed{Peer: w.self, Err: why})
-	w.notice(Error, "load", why)
+	w.noticeOf(w.members[w.host], Error, "load", why)
 	w.leaveDeal(Waiting)
 }
 
@@ -156,8 +156,10 @@ func (w *worker) load(m msgLoad) {
 }
 
 func (w *worker) cancelLoad() {
-	if w.loadJob != 0 {
-		w.do(abort{w.loadJob})
+	for _, job := range []uint64{w.loadJob, w.modelJob} {
+		if job != 0 {
+			w.do(abort{job})
+		}
 	}
 	w.loadJob, w.modelJob = 0, 0
 }
@@ -328,4 +330,4 @@ func (w *worker) command(c command) error {
 	return ErrNotHost
 }
 
-func (w *worker) closing(string) { w.finish(DoneFailed, "left the room", Stats{}) }
+func (w *worker) closing(reason string) { w.finish(DoneFailed, reason, Stats{}) }

@@ -58,7 +58,7 @@ func (w *worker) before(p *peer) bool {
 func (w *worker) ran(f wire.Frame, r result) {
 	if r.err != nil {
 		w.complain(reasonOf(r.err), false)
-		w.notice(Error, "frame", reasonOf(r.err))
+		w.noticeOf(w.members[w.host], Error, "frame", reasonOf(r.err))
 		w.gpuLost(r.err)
 		return
 	}
