@@ -82,24 +82,38 @@ func (a *attention) begin(l *loader) held {
 }
 
 func (h *heldAttention) layer(l *loader, name string, w []op.Weight) func(b op.Builder, x, xn op.Buffer) {
-	cache := l.kv("kv "+name, h.a.kvHeads*h.a.head)
-	return func(b op.Builder, x, xn op.Buffer) {
-		a := h.a
-		if a.gated {
-			b.MatVec(h.qg, w[0], xn)
-			b.Deinterleave(h.q, h.gate, h.qg, a.heads)
-		} else {
-			b.MatVec(h.q, w[0], xn)
-		}
-		b.MatVec(h.k, w[1], xn)
-		b.MatVec(h.v, w[2], xn)
-		b.NormRope(h.q, w[3], a.heads, h.rope, a.eps)
-		b.NormRope(h.k, w[4], a.kvHeads, h.rope, a.eps)
-		b.StoreKV(cache, h.k, h.v)
-		b.Attend(h.at, h.q, cache, a.heads, a.kvHeads)
-		if a.gated {
-			b.SigmoidMul(h.at, h.gate)
-		}
-		b.MatVecAdd(x, w[5], h.at)
+	cache := h.cache(l, name)
+	return func(b op.Builder, x, xn op.Buffer) { h.record(b, w, cache, x, xn) }
+}
+
+func (h *heldAttention) cache(l *loader, name string) op.KV {
+	return l.kv("kv "+name, h.a.kvHeads*h.a.head)
+}
+
+func (h *heldAttention) record(b op.Builder, w []op.Weight, cache op.KV, x, xn op.Buffer) {
+	a := h.a
+	if a.gated {
+		b.MatVec(h.qg, w[0], xn)
+		b.Deinterleave(h.q, h.gate, h.qg, a.heads)
+	} else {
+		b.MatVec(h.q, w[0], xn)
 	}
+	b.MatVec(h.k, w[1], xn)
+	b.MatVec(h.v, w[2], xn)
+	b.NormRope(h.q, w[3], a.heads, h.rope, a.eps)
+	b.NormRope(h.k, w[4], a.kvHeads, h.rope, a.eps)
+	b.StoreKV(cache, h.k, h.v)
+	b.Attend(h.at, h.q, cache, a.heads, a.kvHeads)
+	if a.gated {
+		b.SigmoidMul(h.at, h.gate)
+	}
+	b.MatVecAdd(x, w[5], h.at)
+}
+
+// keys is the part of record that later positions need.
+func (h *heldAttention) keys(b op.Builder, w []op.Weight, cache op.KV, xn op.Buffer) {
+	b.MatVec(h.k, w[1], xn)
+	b.MatVec(h.v, w[2], xn)
+	b.NormRope(h.k, w[4], h.a.kvHeads, h.rope, h.a.eps)
+	b.StoreKV(cache, h.k, h.v)
 }

@@ -101,11 +101,9 @@ func TestEngine(t *testing.T) {
 	if _, err := e.Hidden(ctx, 0, 1, make([]float32, 256)); !errors.Is(err, compute.ErrCall) {
 		t.Errorf("after a failed load: got %v", err)
 	}
-	for key, want := range map[string]error{"none": os.ErrNotExist, "tiny-qwen35-q4": nil} {
-		if _, err := e.Model(ctx, key); err == nil || want != nil && !errors.Is(err, want) {
-			if key != "tiny-qwen35-q4" || err == nil {
-				t.Errorf("model %s: got %v", key, err)
-			}
+	for key, want := range map[string]error{"none": os.ErrNotExist, "vocab-qwen3": compute.ErrModel} {
+		if _, err := e.Model(ctx, key); !errors.Is(err, want) {
+			t.Errorf("model %s: got %v, want %v", key, err, want)
 		}
 	}
 	if books.open != 1 {

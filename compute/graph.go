@@ -125,7 +125,6 @@ type stack struct {
 type block struct {
 	norms     [2]op.Weight
 	mixer, ff func(b op.Builder, x, xn op.Buffer)
-	w         []op.Weight // of the mixer
 }
 
 func (g *graph) begin(l *loader) *stack {
@@ -142,25 +141,24 @@ func (s *stack) of(l *loader, p piece) held {
 	return h
 }
 
-// load loads one more layer and makes what it remembers. Errors stay in the loader.
-func (s *stack) load(l *loader, i int) block {
+// second is the place of the second norm among the tensors of block i.
+func (s *stack) second(l *loader, i int) int {
+	return 1 + len(s.g.mixer(i).tensors(l.model.file, blockPrefix(i)))
+}
+
+// add loads layer i behind the ones that are there and makes what it remembers. Errors stay in the loader.
+func (s *stack) add(l *loader, i int) {
 	var w []op.Weight
 	for _, t := range s.g.tensors(l.model.file, i) {
 		w = append(w, l.weight(t))
 	}
-	mixer := s.g.mixer(i)
-	second := 1 + len(mixer.tensors(l.model.file, blockPrefix(i)))
-	name := fmt.Sprintf("%d", i)
-	return block{
+	second, name := s.second(l, i), fmt.Sprint(i)
+	s.layers = append(s.layers, block{
 		norms: [2]op.Weight{w[0], w[second]},
-		mixer: s.of(l, mixer).layer(l, name, w[1:second]),
+		mixer: s.of(l, s.g.mixer(i)).layer(l, name, w[1:second]),
 		ff:    s.of(l, s.g.ff).layer(l, name, w[second+1:]),
-		w:     w[1:second],
-	}
+	})
 }
-
-// add loads layer i behind the ones that are there.
-func (s *stack) add(l *loader, i int) { s.layers = append(s.layers, s.load(l, i)) }
 
 // record adds all layers to a program. x is read and written.
 func (s *stack) record(b op.Builder, x op.Buffer) {

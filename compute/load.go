@@ -15,6 +15,7 @@ type ShardSpec struct {
 	Head   bool // the embedding table and the head as well; Lo must be 0
 	Ctx    int  // positions that the caches hold, 1 to the model's CtxMax
 	KV     op.KVType
+	Draft  DraftMode // load the draft block too; needs Head
 }
 
 func (s ShardSpec) check(m *Model) error {
@@ -25,6 +26,10 @@ func (s ShardSpec) check(m *Model) error {
 		return fmt.Errorf("%w: an embedding in front of layer %d", ErrCall, s.Lo)
 	case !s.Head && s.Lo == s.Hi:
 		return fmt.Errorf("%w: nothing to load", ErrCall)
+	case s.Draft > DraftRaw || s.Draft != NoDraft && !s.Head:
+		return fmt.Errorf("%w: a draft block without the head", ErrCall)
+	case s.Draft != NoDraft && !m.graph.draft:
+		return fmt.Errorf("%w: the model has no draft block", ErrCall)
 	case s.Ctx < 1 || s.Ctx > m.CtxMax:
 		return fmt.Errorf("%w: a context of %d positions, the model has 1 to %d", ErrCall, s.Ctx, m.CtxMax)
 	}
@@ -46,10 +51,14 @@ func (s ShardSpec) tensors(m *Model) []want {
 			list = append(list, m.head)
 		}
 	}
+	if s.Draft != NoDraft {
+		draft, _ := m.draftTensors()
+		list = append(list, draft...)
+	}
 	return list
 }
 
-// Bytes is the size in the file of what the shard loads.
+// Bytes is the size in the file of what the shard loads; Need says what it takes on a device.
 func (s ShardSpec) Bytes(m *Model) int64 {
 	var sum int64
 	for _, w := range s.tensors(m) {

@@ -28,6 +28,7 @@ type Model struct {
 
 	EmbedBytes int64 // the embedding table
 	HeadBytes  int64 // the output matrix; 0 when tied
+	DraftBytes int64 // the draft block; 0 for a model without one
 
 	file       *gguf.File
 	graph      *graph
@@ -78,7 +79,44 @@ func newModel(f *gguf.File) (*Model, error) {
 			m.layerBytes[i] += w.bytes(t)
 		}
 	}
+	if err := m.checkDraft(); err != nil {
+		return nil, err
+	}
 	return m, nil
+}
+
+// checkDraft checks the draft block's tensors.
+func (m *Model) checkDraft() error {
+	if !m.graph.draft {
+		return nil
+	}
+	list, _ := m.draftTensors()
+	for _, w := range list {
+		t, err := w.find(m.file)
+		if err != nil {
+			return err
+		}
+		m.DraftBytes += w.bytes(t)
+	}
+	return nil
+}
+
+// Drafts says that the model has a draft block (spec engine.md 3.7).
+func (m *Model) Drafts() bool { return m.graph.draft }
+
+// Recurrent says that some layer has a state that can't be rewound: what is not at a checkpoint is read again.
+func (m *Model) Recurrent() bool { return m.graph.recurrent(0, m.Layers) }
+
+// StateBytes is the device memory of one layer's recurrent state; 0 for an attention layer.
+func (m *Model) StateBytes(layer int) int64 {
+	if layer < 0 || layer >= m.Layers {
+		return 0
+	}
+	d, ok := m.graph.mixers[layer].(*deltanet)
+	if !ok {
+		return 0
+	}
+	return d.spec().Bytes() + d.spec().UndoBytes()
 }
 
 // checkEnds checks what is before the first and after the last layer. The embedding table says how many tokens there

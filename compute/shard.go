@@ -2,12 +2,13 @@ package compute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pooled/compute/op"
 )
 
-// Shard is a range of a model's layers on a device, with their caches.
+// Shard is a range of a model's layers on a device, with what they remember.
 type Shard struct {
 	spec  ShardSpec
 	model *Model
@@ -18,10 +19,12 @@ type Shard struct {
 	fromTokens op.Program // embedding, layers, and the head when all layers are here
 	fromHidden op.Program // layers
 	fromTail   op.Program // head only
+	draft      *drafter
+	past       past
 
-	hidden []float32        // op.MaxCols x width, handed out
-	logits []float32        // op.MaxCols x vocabulary, made when asked for
-	top    [][]op.Candidate // one list
+	hidden []float32        // columns x width, handed out
+	logits []float32        // columns x vocabulary, made when asked for
+	tops   [][]op.Candidate // op.MaxCols lists
 	out    op.Out
 }
 
@@ -45,16 +48,18 @@ func newShard(l *loader) *Shard {
 	s := &Shard{
 		spec: spec, model: m, l: l,
 		hidden: make([]float32, op.MaxCols*m.Width),
-		top:    [][]op.Candidate{make([]op.Candidate, 0, op.MaxTopK)},
+		tops:   make([][]op.Candidate, op.MaxCols),
+	}
+	for i := range s.tops {
+		s.tops[i] = make([]op.Candidate, 0, op.MaxTopK)
 	}
 	e := &ends{eps: m.graph.eps}
 	if spec.Head {
 		e.embed = l.weight(m.embed)
 	}
 	x := l.buffer("x", m.Width)
-	layers := func(op.Builder) {}
+	layers, held := func(op.Builder) {}, m.graph.begin(l)
 	if spec.Lo < spec.Hi {
-		held := m.graph.begin(l)
 		for i := spec.Lo; i < spec.Hi && l.err == nil; i++ {
 			held.add(l, i)
 		}
@@ -68,6 +73,10 @@ func newShard(l *loader) *Shard {
 	if spec.Head {
 		s.recordEnds(e, x, layers)
 	}
+	if spec.Draft != NoDraft {
+		s.draft = newDrafter(l, held, e)
+	}
+	s.past = newPast(l)
 	return s
 }
 
@@ -98,34 +107,107 @@ func (s *Shard) recordEnds(e *ends, x op.Buffer, layers func(op.Builder)) {
 // Spec returns what the shard was loaded with.
 func (s *Shard) Spec() ShardSpec { return s.spec }
 
-// Bytes is the device memory that loading took: weights, caches and buffers.
+// Bytes is the device memory that loading took: weights, caches, states and buffers. Slots come on top (see Control).
 func (s *Shard) Bytes() int64 { return s.bytes }
 
 // Close releases the device memory, newest first. Later calls fail; a second Close does nothing.
 func (s *Shard) Close() {
+	s.past.close()
 	s.l.close()
-	s.fromTokens, s.fromHidden, s.fromTail = nil, nil, nil
+	s.fromTokens, s.fromHidden, s.fromTail, s.draft = nil, nil, nil, nil
+}
+
+// columns is one call: n columns at pos through a program, in pieces of op.MaxCols.
+type columns struct {
+	p      op.Program
+	pos, n int
+	tokens []int32   // n, or nil
+	in     []float32 // n x width, or nil
+	layers bool      // the columns are positions of the layers held
+	spec   bool
+
+	hidden []float32 // n x width, or nil
+	logits []float32 // n x vocabulary, or nil
+	k      int       // candidates: of every column when all, else of the last
+	all    bool
+}
+
+// run runs a call. Tops of column c are in s.tops[c], of the last alone in s.tops[0].
+func (s *Shard) run(ctx context.Context, c columns) error {
+	if c.layers {
+		if err := s.past.enter(ctx, c.pos, c.n, c.spec); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < c.n; from += op.MaxCols {
+		if err := s.piece(ctx, &c, from, min(op.MaxCols, c.n-from)); err != nil {
+			if c.layers {
+				s.past.lose()
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// piece runs columns from to from+n-1 of a call.
+func (s *Shard) piece(ctx context.Context, c *columns, from, n int) error {
+	f := op.Frame{Pos: c.pos + from, N: n, HeadFrom: n, Spec: c.spec}
+	s.out = op.Out{}
+	var in []float32
+	if c.tokens != nil {
+		f.Tokens = c.tokens[from : from+n]
+	}
+	if c.in != nil {
+		in = c.in[from*s.model.Width : (from+n)*s.model.Width]
+	}
+	if c.hidden != nil {
+		s.out.Hidden = c.hidden[from*s.model.Width : (from+n)*s.model.Width]
+	}
+	switch {
+	case c.logits != nil:
+		f.HeadFrom = 0
+		s.out.Logits = c.logits[from*s.model.Vocab : (from+n)*s.model.Vocab]
+	case c.k > 0 && c.all:
+		f.HeadFrom = 0
+		s.out.K, s.out.Top = min(c.k, s.model.Vocab), s.tops[:n]
+	case c.k > 0 && from+n == c.n:
+		f.HeadFrom = n - 1
+		s.out.K, s.out.Top = min(c.k, s.model.Vocab), s.tops[:1]
+	}
+	return c.p.Run(ctx, f, in, &s.out)
 }
 
 // Embed runs tokens at positions pos and up through the embedding and the shard's layers. The result is len(tokens) x
 // width.
 func (s *Shard) Embed(ctx context.Context, pos int, tokens []int32) ([]float32, error) {
+	return s.embed(ctx, pos, tokens, false)
+}
+
+// EmbedSpec is Embed for a verify: at most op.MaxCols tokens, of which Control can undo all but the first.
+func (s *Shard) EmbedSpec(ctx context.Context, pos int, tokens []int32) ([]float32, error) {
+	if err := s.checkSpec(len(tokens)); err != nil {
+		return nil, err
+	}
+	return s.embed(ctx, pos, tokens, true)
+}
+
+func (s *Shard) embed(ctx context.Context, pos int, tokens []int32, spec bool) ([]float32, error) {
 	if err := s.check(s.fromTokens, "tokens", pos, len(tokens)); err != nil {
 		return nil, err
 	}
-	s.out = op.Out{Hidden: s.hidden[:len(tokens)*s.model.Width]}
-	f := op.Frame{Pos: pos, N: len(tokens), HeadFrom: len(tokens), Tokens: tokens}
-	return s.out.Hidden, s.fromTokens.Run(ctx, f, nil, &s.out)
+	hidden := s.columns(&s.hidden, len(tokens), s.model.Width)
+	return hidden, s.run(ctx, columns{p: s.fromTokens, pos: pos, n: len(tokens), tokens: tokens, layers: true, spec: spec, hidden: hidden})
 }
 
 // EmbedTop is Embed followed by the head on the last token, in one run: the k best candidates, best first, fewer when
 // the vocabulary is smaller. The shard must hold the whole model.
 func (s *Shard) EmbedTop(ctx context.Context, pos int, tokens []int32, k int) ([]op.Candidate, error) {
-	if err := s.checkWhole(pos, len(tokens)); err != nil {
+	if err := errors.Join(s.checkWhole(pos, len(tokens)), checkTop(k)); err != nil {
 		return nil, err
 	}
-	f := op.Frame{Pos: pos, N: len(tokens), HeadFrom: len(tokens) - 1, Tokens: tokens}
-	return s.best(ctx, s.fromTokens, f, nil, k)
+	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: len(tokens), tokens: tokens, layers: true, k: k})
+	return s.tops[0], err
 }
 
 // EmbedLogits is EmbedTop for all columns with all logits: len(tokens) x vocabulary.
@@ -133,77 +215,86 @@ func (s *Shard) EmbedLogits(ctx context.Context, pos int, tokens []int32) ([]flo
 	if err := s.checkWhole(pos, len(tokens)); err != nil {
 		return nil, err
 	}
-	return s.all(ctx, s.fromTokens, op.Frame{Pos: pos, N: len(tokens), Tokens: tokens}, nil)
+	logits := s.columns(&s.logits, len(tokens), s.model.Vocab)
+	return logits, s.run(ctx, columns{p: s.fromTokens, pos: pos, n: len(tokens), tokens: tokens, layers: true, logits: logits})
+}
+
+// Verify runs a token and the drafts behind it, at most op.MaxCols in all, through the whole model in one run: for each
+// its hidden state behind the last layer (len(tokens) x width) and its k best candidates. Control can undo all but the
+// first.
+func (s *Shard) Verify(ctx context.Context, pos int, tokens []int32, k int) ([]float32, [][]op.Candidate, error) {
+	n := len(tokens)
+	if err := errors.Join(s.checkWhole(pos, n), s.checkSpec(n), checkTop(k)); err != nil {
+		return nil, nil, err
+	}
+	hidden := s.columns(&s.hidden, n, s.model.Width)
+	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: n, tokens: tokens, layers: true, spec: true, hidden: hidden, k: k, all: true})
+	return hidden, s.tops[:n], err
 }
 
 // Hidden runs n hidden states (in is n x width) at positions pos and up through the shard's layers.
 func (s *Shard) Hidden(ctx context.Context, pos, n int, in []float32) ([]float32, error) {
+	return s.through(ctx, pos, n, in, false)
+}
+
+// HiddenSpec is Hidden for a verify: at most op.MaxCols columns, of which Control can undo all but the first.
+func (s *Shard) HiddenSpec(ctx context.Context, pos, n int, in []float32) ([]float32, error) {
+	if err := s.checkSpec(n); err != nil {
+		return nil, err
+	}
+	return s.through(ctx, pos, n, in, true)
+}
+
+func (s *Shard) through(ctx context.Context, pos, n int, in []float32, spec bool) ([]float32, error) {
 	if err := s.check(s.fromHidden, "layers", pos, n); err != nil {
 		return nil, err
 	}
 	if len(in) != n*s.model.Width {
 		return nil, fmt.Errorf("compute: %w: %d values for %d hidden states of %d", ErrCall, len(in), n, s.model.Width)
 	}
-	s.out = op.Out{Hidden: s.hidden[:n*s.model.Width]}
-	return s.out.Hidden, s.fromHidden.Run(ctx, op.Frame{Pos: pos, N: n, HeadFrom: n}, in, &s.out)
+	hidden := s.columns(&s.hidden, n, s.model.Width)
+	return hidden, s.run(ctx, columns{p: s.fromHidden, pos: pos, n: n, in: in, layers: true, spec: spec, hidden: hidden})
 }
 
 // Top runs the head on one hidden state and returns the k best candidates as EmbedTop does.
 func (s *Shard) Top(ctx context.Context, hidden []float32, k int) ([]op.Candidate, error) {
-	if err := s.check(s.fromTail, "head", 0, 1); err != nil {
-		return nil, err
-	}
-	if len(hidden) != s.model.Width {
+	if len(hidden) > s.model.Width {
 		return nil, fmt.Errorf("compute: %w: %d values for a hidden state of %d", ErrCall, len(hidden), s.model.Width)
 	}
-	return s.best(ctx, s.fromTail, op.Frame{N: 1}, hidden, k)
+	tops, err := s.Tops(ctx, hidden, k)
+	if tops == nil {
+		return nil, err
+	}
+	return tops[0], err
+}
+
+// Tops is Top for each of up to op.MaxCols hidden states.
+func (s *Shard) Tops(ctx context.Context, hidden []float32, k int) ([][]op.Candidate, error) {
+	n := len(hidden) / s.model.Width
+	if err := errors.Join(s.checkHead(hidden), checkTop(k)); err != nil {
+		return nil, err
+	}
+	if n > op.MaxCols {
+		return nil, fmt.Errorf("compute: %w: candidates of %d columns, at most %d", ErrCall, n, op.MaxCols)
+	}
+	err := s.run(ctx, columns{p: s.fromTail, n: n, in: hidden, k: k, all: true})
+	return s.tops[:n], err
 }
 
 // HeadLogits runs the head on several hidden states (n x width): n x vocabulary logits.
 func (s *Shard) HeadLogits(ctx context.Context, hidden []float32) ([]float32, error) {
-	n := len(hidden) / s.model.Width
-	if err := s.check(s.fromTail, "head", 0, n); err != nil {
+	if err := s.checkHead(hidden); err != nil {
 		return nil, err
 	}
-	if len(hidden) != n*s.model.Width {
-		return nil, fmt.Errorf("compute: %w: %d values for hidden states of %d", ErrCall, len(hidden), s.model.Width)
-	}
-	return s.all(ctx, s.fromTail, op.Frame{N: n}, hidden)
+	n := len(hidden) / s.model.Width
+	logits := s.columns(&s.logits, n, s.model.Vocab)
+	return logits, s.run(ctx, columns{p: s.fromTail, n: n, in: hidden, logits: logits})
 }
 
-func (s *Shard) best(ctx context.Context, p op.Program, f op.Frame, in []float32, k int) ([]op.Candidate, error) {
-	if k < 1 || k > op.MaxTopK {
-		return nil, fmt.Errorf("compute: %w: %d candidates, 1 to %d allowed", ErrCall, k, op.MaxTopK)
+// columns returns n columns of width values of a slice that grows to what is asked for.
+func (s *Shard) columns(of *[]float32, n, width int) []float32 {
+	if len(*of) < n*width {
+		*of = make([]float32, max(n, op.MaxCols)*width)
 	}
-	s.out = op.Out{K: min(k, s.model.Vocab), Top: s.top}
-	err := p.Run(ctx, f, in, &s.out)
-	return s.top[0], err
-}
-
-func (s *Shard) all(ctx context.Context, p op.Program, f op.Frame, in []float32) ([]float32, error) {
-	if s.logits == nil {
-		s.logits = make([]float32, op.MaxCols*s.model.Vocab)
-	}
-	s.out = op.Out{Logits: s.logits[:f.N*s.model.Vocab]}
-	return s.out.Logits, p.Run(ctx, f, in, &s.out)
-}
-
-func (s *Shard) checkWhole(pos, n int) error {
-	if s.spec.Head && s.spec.Hi < s.model.Layers {
-		return fmt.Errorf("compute: %w: layers %d-%d are elsewhere", ErrCall, s.spec.Hi, s.model.Layers)
-	}
-	return s.check(s.fromTokens, "tokens", pos, n)
-}
-
-// check fails unless program p is there and n columns at pos fit.
-func (s *Shard) check(p op.Program, what string, pos, n int) error {
-	switch {
-	case p == nil:
-		return fmt.Errorf("compute: %w: nothing loaded for %s", ErrCall, what)
-	case n < 1 || n > op.MaxCols:
-		return fmt.Errorf("compute: %w: %d columns, 1 to %d allowed", ErrCall, n, op.MaxCols)
-	case pos < 0 || pos > s.spec.Ctx-n:
-		return fmt.Errorf("compute: %w: positions %d to %d, the context has %d", ErrCall, pos, pos+n-1, s.spec.Ctx)
-	}
-	return nil
+	return (*of)[:n*width]
 }

@@ -1,0 +1,151 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+
+	"pooled/compute/op"
+	"pooled/compute/quant"
+)
+
+// Need is the device memory that a shard takes, in bytes.
+type Need struct {
+	Weights int64
+	Caches  int64 // keys and values
+	States  int64 // of recurrent layers, with what an undo takes
+	Work    int64 // activations, tables, and what programs have for themselves
+}
+
+// Total is all of it.
+func (n Need) Total() int64 { return n.Weights + n.Caches + n.States + n.Work }
+
+// Need computes what LoadShard would take on a device. Nothing is made and no weight is read.
+func (s ShardSpec) Need(dev op.Device, m *Model) (Need, error) {
+	if err := s.check(m); err != nil {
+		return Need{}, fmt.Errorf("compute: %w", err)
+	}
+	z := &sizer{dev: dev}
+	l := &loader{
+		run:    func() error { return nil },
+		load:   func(w op.WeightSpec) (op.Weight, error) { return z.Load(context.Background(), w) },
+		dev:    z,
+		model:  m,
+		spec:   s,
+		report: func(int64) {},
+	}
+	newShard(l)
+	if l.err != nil {
+		return Need{}, fmt.Errorf("compute: %w", l.err)
+	}
+	return z.need, nil
+}
+
+// sizer is a device that adds up what is asked of it and makes nothing. So a need follows from the same code as the
+// loading.
+type sizer struct {
+	dev  op.Device
+	need Need
+}
+
+// sized stands for anything that a sizer makes.
+type sized struct {
+	width, capacity int
+	bytes           int64
+	weight          op.WeightSpec
+}
+
+func (s *sized) Close()              {}
+func (s *sized) Width() int          { return s.width }
+func (s *sized) NRot() int           { return s.width }
+func (s *sized) Capacity() int       { return s.capacity }
+func (s *sized) Bytes() int64        { return s.bytes }
+func (s *sized) Spec() op.WeightSpec { return s.weight }
+func (s *sized) Run(context.Context, op.Frame, []float32, *op.Out) error {
+	return fmt.Errorf("%w: a program without a device", ErrCall)
+}
+
+// sizedState is a recurrent state; its Spec is of another type.
+type sizedState struct {
+	sized
+	spec op.RecurrentSpec
+}
+
+func (s *sizedState) Spec() op.RecurrentSpec { return s.spec }
+
+func (z *sizer) Info() op.Info { return z.dev.Info() }
+func (z *sizer) Used() int64   { return z.need.Total() }
+func (z *sizer) Close() error  { return nil }
+
+func (z *sizer) WeightBytes(t quant.Type, rows, cols int) int64 {
+	return z.dev.WeightBytes(t, rows, cols)
+}
+
+func (z *sizer) Load(_ context.Context, w op.WeightSpec) (op.Weight, error) {
+	w.Src = nil
+	bytes := z.dev.WeightBytes(w.Type, w.Rows, w.Cols)
+	if bytes == 0 {
+		return nil, fmt.Errorf("%w: %v", op.ErrFormat, w.Type)
+	}
+	z.need.Weights += bytes
+	return &sized{bytes: bytes, weight: w}, nil
+}
+
+func (z *sizer) Buffer(_ string, width int) (op.Buffer, error) {
+	z.need.Work += 4 * op.MaxCols * int64(width)
+	return &sized{width: width}, nil
+}
+
+func (z *sizer) KV(_ string, capacity, width int, t op.KVType) (op.KV, error) {
+	bytes := 4 * int64(capacity) * int64(width)
+	if t == op.KVF32 {
+		bytes *= 2
+	}
+	z.need.Caches += bytes
+	return &sized{width: width, capacity: capacity, bytes: bytes}, nil
+}
+
+func (z *sizer) Rope(nRot int, _ float64, capacity int) (op.Rope, error) {
+	z.need.Work += 4 * int64(nRot) * int64(capacity)
+	return &sized{width: nRot, capacity: capacity}, nil
+}
+
+func (z *sizer) Recurrent(_ string, r op.RecurrentSpec) (op.Recurrent, error) {
+	bytes := r.Bytes() + r.UndoBytes()
+	z.need.States += bytes
+	return &sizedState{sized{bytes: bytes}, r}, nil
+}
+
+func (z *sizer) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
+	return nil, fmt.Errorf("%w: memory without a device", ErrCall)
+}
+
+func (z *sizer) Program(string) op.Builder { return sizedBuilder{z} }
+
+// sizedBuilder takes any recording. What programs have for themselves is small beside the rest and not counted.
+type sizedBuilder struct{ z *sizer }
+
+func (sizedBuilder) Build() (op.Program, error) { return &sized{}, nil }
+
+func (sizedBuilder) Embed(op.Buffer, op.Weight)                           {}
+func (sizedBuilder) Input(op.Buffer)                                      {}
+func (sizedBuilder) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     {}
+func (sizedBuilder) MatVec(op.Buffer, op.Weight, op.Buffer)               {}
+func (sizedBuilder) MatVecAdd(op.Buffer, op.Weight, op.Buffer)            {}
+func (sizedBuilder) NormRope(op.Buffer, op.Weight, int, op.Rope, float32) {}
+func (sizedBuilder) StoreKV(op.KV, op.Buffer, op.Buffer)                  {}
+func (sizedBuilder) Attend(op.Buffer, op.Buffer, op.KV, int, int)         {}
+func (sizedBuilder) SiluMul(op.Buffer, op.Buffer, op.Buffer)              {}
+func (sizedBuilder) Deinterleave(op.Buffer, op.Buffer, op.Buffer, int)    {}
+func (sizedBuilder) SigmoidMul(op.Buffer, op.Buffer)                      {}
+func (sizedBuilder) Conv(op.Buffer, op.Buffer, op.Weight, op.Recurrent)   {}
+func (sizedBuilder) Delta(op.Buffer, op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Recurrent, int) {
+}
+func (sizedBuilder) NormGate(op.Buffer, op.Buffer, op.Buffer, op.Weight, int, float32) {}
+func (sizedBuilder) Route(op.Buffer, op.Buffer, int)                                   {}
+func (sizedBuilder) Experts(op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Weight, int, int) {
+}
+func (sizedBuilder) GateAdd(op.Buffer, op.Buffer, op.Buffer) {}
+func (sizedBuilder) Concat(op.Buffer, op.Buffer, op.Buffer)  {}
+func (sizedBuilder) Output(op.Buffer)                        {}
+func (sizedBuilder) Tail(op.Buffer, op.Buffer)               {}
+func (sizedBuilder) Logits(op.Buffer)                        {}
