@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +43,10 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	people = newCensus(l)
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue { // the longest tests mostly wait
+		_ = p.Value.Set(strconv.Itoa(runtime.NumCPU() + 1))
+	}
 	code := m.Run()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
