@@ -75,10 +75,16 @@ func run(args []string, streams launch.Streams) int {
 		panic(err) // the grammar above is wrong
 	}
 	a := usage.Door("pooled", commandLines(k.Model.Node), args)
-	_, _ = io.WriteString(streams.Out, a.Stdout)
 	_, _ = io.WriteString(streams.Err, a.Stderr)
+	if a.Stdout != "" {
+		_, err = io.WriteString(streams.Out, a.Stdout)
+	}
 	if a.Help != "" {
-		_ = printHelp(k, a.Help)
+		err = printHelp(k, a.Help)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(streams.Err, "pooled: %v\n", err)
+		return session.ExitFailed
 	}
 	if a.Done() {
 		return a.Exit
@@ -227,6 +233,10 @@ func (c *chatCmd) Run(ctx context.Context, p *program) error {
 	room, err := p.open(ctx, spec, false)
 	if err != nil {
 		return err
+	}
+	if !once && !p.interactive() {
+		room.Begin(context.WithoutCancel(ctx))
+		return errors.Join(headless.Converse(ctx, room, p.In, p.Out, p.Err), room.Leave())
 	}
 	if !once {
 		o := screens.RunOptions{Role: session.Asker, Think: c.Think}
