@@ -91,7 +91,8 @@ func run(args []string, streams launch.Streams) int {
 	}
 	parsed, err := k.Parse(a.Args)
 	if err != nil {
-		_, _ = fmt.Fprintf(streams.Err, "pooled %s: %v\nSee 'pooled %s --help'.\n", a.Args[0], err, a.Args[0])
+		said := usage.Mistake("pooled", a.Args[0], err)
+		_, _ = fmt.Fprintf(streams.Err, "%s\n%s\n", said[0], said[1])
 		return session.ExitUsage
 	}
 	if err := parsed.Run(&program{streams}, streams); err != nil {

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -61,6 +62,22 @@ func (l Line) Check(args []string) (problem [2]string, ok bool) {
 		return l.says("one %s, not %d", l.Argument, count), false
 	}
 	return problem, true
+}
+
+// badValue matches the parser's words about a value that is not of its option's kind.
+var badValue = regexp.MustCompile(`^(--[a-z-]+): (expected|bool value) .*but got (".*")(?: \([a-z]+\))?$`)
+
+// Mistake is the two lines about a command line that the parser did not take, for what Check leaves to it.
+func Mistake(prog, command string, err error) [2]string {
+	l := Line{Prog: prog, Command: command}
+	m := badValue.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return l.says("%v", err)
+	case m[2] == "bool value":
+		return l.says("%s is on or off and takes no value: got %s", m[1], m[3])
+	}
+	return l.says("%s takes a number: got %s", m[1], m[3])
 }
 
 // says is a mistake and where the help is.

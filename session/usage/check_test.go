@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -46,5 +47,20 @@ func TestCheck(t *testing.T) {
 	}
 	if got, _ := join.Check([]string{"--gbb", "4"}); !strings.Contains(strings.Join(got[:], " "), "--gb") {
 		t.Errorf("no suggestion for --gbb in %q", got)
+	}
+}
+
+func TestMistake(t *testing.T) {
+	for _, c := range []struct{ parser, want string }{
+		{`--ctx: expected a valid 64 bit int but got "x"`, `pooled host: --ctx takes a number: got "x"`},
+		{`--wait: expected a float but got "hot" (string)`, `pooled host: --wait takes a number: got "hot"`},
+		{`--start: bool value must be true, 1, yes, false, 0 or no but got "maybe"`,
+			`pooled host: --start is on or off and takes no value: got "maybe"`},
+		{`--json-log and --quiet can't be used together`, `pooled host: --json-log and --quiet can't be used together`},
+	} {
+		got := Mistake("pooled", "host", errors.New(c.parser))
+		if got[0] != c.want || got[1] != "See 'pooled host --help'." {
+			t.Errorf("got %q, want %q and where the help is", got, c.want)
+		}
 	}
 }
