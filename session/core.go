@@ -355,10 +355,15 @@ func loadPhase(p Phase) bool { return p == Loading || p == Loaded }
 
 func (c *core) do(e effect) { c.effects = append(c.effects, e) }
 
-// send queues a control message. It takes over the map.
+// send queues a control message. It takes over the map. Errors in it lose the folders of this computer.
 func (c *core) send(to PeerID, t string, msg map[string]any) {
 	if msg == nil {
 		msg = make(map[string]any, 1)
+	}
+	for _, key := range []string{"message", "why", "err"} {
+		if text, is := msg[key].(string); is {
+			msg[key] = withoutFolders(text)
+		}
 	}
 	msg["t"] = t
 	c.do(send{to, msg})

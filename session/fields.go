@@ -2,6 +2,7 @@ package session
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -132,6 +133,13 @@ func cleanText(s string) string {
 		return r
 	}, s)
 }
+
+// path is an absolute path up to its last element.
+var path = regexp.MustCompile(`(^|[\s"'(=:])(?:[A-Za-z]:)?[/\\][^\s"']*[/\\]`)
+
+// withoutFolders leaves the last element of every path in a text: folders tell who somebody is, and are nobody's business
+// on another computer.
+func withoutFolders(s string) string { return path.ReplaceAllString(s, "$1") }
 
 // cutText returns s as valid UTF-8 of at most most characters.
 func cutText(s string, most int) string {

@@ -49,6 +49,22 @@ func TestCleanText(t *testing.T) {
 	}
 }
 
+func TestErrorsForOthersNameNoFolders(t *testing.T) {
+	for in, want := range map[string]string{
+		"no /home/anna/.pooled/models/x/Model-Q8_0.gguf": "no Model-Q8_0.gguf",
+		`open "/a/b c": permission denied`:               `open "b c": permission denied`,
+		`open C:\Users\anna\m.gguf: gone`:                "open m.gguf: gone",
+		"open /a/b: gone, /c/d too":                      "open b: gone, d too",
+		"5 tok/s and 3/4 of 12/12 layers":                "5 tok/s and 3/4 of 12/12 layers",
+	} {
+		c := &core{}
+		c.send("x", "ai-error", map[string]any{"message": in})
+		if got := c.effects[0].(send).msg["message"]; got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
 // TestRulesNameTheirSenders pins who may send what: a new message must be put here on purpose.
 func TestRulesNameTheirSenders(t *testing.T) {
 	want := map[who]string{
