@@ -90,9 +90,7 @@ func NewHub(o HubOptions) (*Hub, error) {
 
 // Run serves until ctx ends, then closes every socket and waits for them. It returns ctx's error.
 func (h *Hub) Run(ctx context.Context) error {
-	h.mu.Lock()
-	h.closed = false
-	h.mu.Unlock()
+	h.begin()
 	tick := time.NewTicker(min(sweepEvery, max(h.o.QueueFor/4, time.Millisecond)))
 	defer tick.Stop()
 	for {
@@ -110,6 +108,13 @@ func (h *Hub) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// begin lets clients in.
+func (h *Hub) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = false
 }
 
 // sweep drops clients that stopped beating and expires what waited too long.

@@ -90,6 +90,7 @@ func (l *Listener) Run(ctx context.Context) error {
 		Handler: l.hub, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 60 * time.Second, MaxHeaderBytes: 16 << 10,
 	}
 	srv.SetKeepAlivesEnabled(true)
+	l.hub.begin() // before the first client, who would be told that it is closed
 	g.Go(func() error { return l.hub.Run(sctx) })
 	g.Go(func() error { return srv.Serve(l.ln) })
 	g.Go(func() error {
