@@ -41,7 +41,7 @@ func TestChannelsWithoutEnd(t *testing.T) {
 	f.dial(a)
 	for i := range 200 {
 		if _, err := f.pc.CreateDataChannel(fmt.Sprint("more ", i), nil); err != nil {
-			t.Fatal(err)
+			break // hung up already
 		}
 	}
 	if d := want[LinkDown](a); !strings.Contains(d.Why, "channels") {
