@@ -21,6 +21,8 @@ const (
 // How long a link may be silent (spec room.md 7.1); all others keep the network's own limit.
 const (
 	hostSilence  = 30 * time.Second // the host, as the others see it
+	chainSilence = 12 * time.Second // a device of the chain, as the host sees it (spec wire.md 7.1)
+	startSilence = 45 * time.Second // the same while a start runs
 	phoneSilence = 60 * time.Second
 )
 
@@ -63,6 +65,7 @@ type peer struct {
 	out     Out
 	pct     int
 	ready   bool
+	silence time.Duration // the limit that was set, 0 for the usual one
 }
 
 // role is what differs between host, worker and asker.

@@ -98,9 +98,7 @@ func (h *host) hello(p *peer, m msgHello) {
 		p.out = OutLate
 	}
 	h.rebuild()
-	if p.meta.isPhone() {
-		h.do(silence{p.id, phoneSilence})
-	}
+	h.judge(p)
 	if first {
 		h.emit(PeerJoined{Peer: p.id, Name: p.name, Kind: p.meta.kind(), GPU: p.meta.gpu, PledgeBytes: p.meta.pledgeBytes()})
 		h.blocked = false
@@ -113,7 +111,27 @@ func (h *host) hello(p *peer, m msgHello) {
 	if first && (!inChain || p.ready) {
 		h.welcome(p)
 	}
+	if first && p.meta.webgpu {
+		h.reconsider()
+	}
 	h.consider()
+}
+
+// judge sets how long a device may be silent.
+func (h *host) judge(p *peer) {
+	limit := time.Duration(0)
+	switch inChain := slices.Contains(h.chain, p.id); {
+	case p.meta.isPhone():
+		limit = phoneSilence
+	case inChain && h.starting:
+		limit = startSilence
+	case inChain && h.online:
+		limit = chainSilence
+	}
+	if p.silence != limit {
+		p.silence = limit
+		h.do(silence{p.id, limit})
+	}
 }
 
 // unique makes a name that nobody else in the room has (spec room.md 1.2).
@@ -185,7 +203,7 @@ func (h *host) gone(p *peer, why string, leaving bool) {
 	if leaving {
 		why = "left"
 	}
-	if p.meta.isPhone() {
+	if p.silence != 0 {
 		h.do(silence{p.id, 0})
 	}
 	h.emit(PeerLeft{Peer: p.id, Name: p.name, Reason: why})

@@ -88,6 +88,18 @@ func (h *host) consider() {
 	h.begins(plan, ps)
 }
 
+// reconsider deals again by itself when a device arrives at a room that started by itself and lost one: nobody may be there
+// to ask for it.
+func (h *host) reconsider() {
+	if h.st.Phase != Degraded || !h.opts.AutoStart && h.opts.StartWith <= 0 || len(h.candidates())+1 < h.opts.StartWith {
+		return
+	}
+	if plan, _ := h.plan(); plan.Fit.OK {
+		h.notice(Info, "redeal", "dealing again with the device that arrived")
+		_ = h.redeal() // it fits: that was looked at
+	}
+}
+
 func (h *host) startCommand() error {
 	switch {
 	case h.dealt:
@@ -153,6 +165,9 @@ func (h *host) begins(plan deal.Plan, ps []*peer) {
 	h.st.Lap = nil
 	h.phase(Loading)
 	made.Shares = d.Shares
+	for _, p := range h.peers() {
+		h.judge(p)
+	}
 	h.sendLoads()
 	h.broadcast("ai-layers", h.layersMsg)
 	h.rebuild()
@@ -224,6 +239,9 @@ func (h *host) maybeOnline() {
 	}
 	h.starting, h.online = false, true
 	h.timer("hostprog", 0)
+	for _, p := range h.peers() {
+		h.judge(p)
+	}
 	h.own().ready = true
 	h.rebuild()
 	h.phase(Online)
@@ -262,6 +280,9 @@ func (h *host) abandon(why string) {
 		p.lo, p.hi, p.out, p.pct, p.ready = 0, 0, "", 0, false
 	}
 	h.st.Deal, h.st.LoadPct, h.st.Device.UsedBytes, h.st.Context = nil, 0, 0, Context{}
+	for _, p := range h.peers() {
+		h.judge(p)
+	}
 	h.timer("hostprog", 0)
 	h.phase(Waiting)
 	h.rebuild()

@@ -208,13 +208,13 @@ func onlineHost(t *testing.T) *script {
 	s.expect("link", netmesh.LinkUp{Peer: "w"}, "send w hello", "timer hello w 10s")
 	s.expect("hello", message("w", "hello", map[string]any{"v": int64(4), "name": "w", "meta": map[string]any{"webgpu": true,
 		"contribGB": 1.0}}), "timer hello w 0s", "send w roster", "send w ai-wait", "peer.joined")
-	s.expect("start", command{do: verbStart, answer: make(chan error, 1)}, "busy true", "send w ai-load", "send w ai-layers", "job loadWork",
+	s.expect("start", command{do: verbStart, answer: make(chan error, 1)}, "busy true", "silence w 45s", "send w ai-load", "send w ai-layers", "job loadWork",
 		"timer hostprog 600ms", "deal.made")
 	own := s.c.jobs
 	s.expect("progress for all", alarm{"hostprog"}, "send w ai-hostprog", "timer hostprog 600ms")
 	s.expect("ready", message("w", "ai-ready", nil), "peer.ready")
 	tok := toyTokenizer(t)
-	s.expect("loaded", result{id: own, out: loaded{text: text{tok: tok}}}, "timer hostprog 0s", "busy false", "send w ai-ready-all",
+	s.expect("loaded", result{id: own, out: loaded{text: text{tok: tok}}}, "timer hostprog 0s", "silence w 12s", "busy false", "send w ai-ready-all",
 		"load.progress", "peer.ready", "room.online")
 	return s
 }
@@ -224,7 +224,7 @@ func TestReducerHostLosesItsWorker(t *testing.T) {
 	s.feed(command{do: verbAsk, text: "q", answer: make(chan error, 1)})
 	s.feed(result{id: s.c.jobs, out: rendered{ids: make([]int32, 7), n: 7}})
 	job := s.c.jobs
-	s.expect("gone", netmesh.LinkDown{Peer: "w", Why: "x"}, "timer hello w 0s", "peer.left", "answer.done", "room.degraded", "notice", "notice")
+	s.expect("gone", netmesh.LinkDown{Peer: "w", Why: "x"}, "timer hello w 0s", "silence w 0s", "peer.left", "answer.done", "room.degraded", "notice", "notice")
 	s.expect("what the engine still did", result{id: job, out: make([]byte, 16)})
 	s.expect("a frame of the past", netmesh.FrameIn{Peer: "w", Frame: wire.Frame{Kind: wire.HiddenRetB, N: 4, Data: make([]byte, 16)}})
 	answer := make(chan error, 1)

@@ -211,6 +211,81 @@ func TestLeavingDuringTheStart(t *testing.T) {
 	})
 }
 
+// A killed device of the chain was noticed after 15 to 17 seconds, and only then the answer failed.
+func TestSilenceOfTheChainIsJudgedSooner(t *testing.T) {
+	bubble(t, func(p *party) {
+		h := p.host(5)
+		w := p.worker("linux-abc", 7)
+		spare := p.worker("linux-xyz", 7)
+		w.engine.Hook(slow(time.Minute))
+		synctest.Wait()
+		limits := func(when string, want, wantSpare time.Duration) {
+			t.Helper()
+			if got, gotSpare := h.mesh.Silence(w.id), h.mesh.Silence(spare.id); got != want || gotSpare != wantSpare {
+				t.Errorf("%s: %s and %s, want %s and %s", when, got, gotSpare, want, wantSpare)
+			}
+		}
+		limits("before the start", 0, 0)
+		p.must(h.Start())
+		synctest.Wait()
+		limits("while it starts", 45*time.Second, 0)
+		h.rec.Wait(sessiontest.Is[session.RoomOnline]())
+		synctest.Wait()
+		limits("online", 12*time.Second, 0)
+		p.net.Kill(w.id)
+		synctest.Wait()
+		p.must(h.Redeal())
+		h.rec.Wait(sessiontest.Is(func(e session.RoomOnline) bool { return e.Epoch == 2 }))
+		synctest.Wait()
+		limits("dealt again", 0, 12*time.Second)
+	})
+}
+
+// A host without a screen stayed degraded for ever: nobody was there to deal again.
+func TestRoomThatStartedByItselfDealsAgainWhenADeviceArrives(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*session.Options)
+		again  bool
+	}{
+		{"with two devices", func(o *session.Options) { o.StartWith = 2 }, true},
+		{"with three devices", func(o *session.Options) { o.StartWith = 3 }, false},
+		{"as soon as it fits", func(o *session.Options) { o.AutoStart = true }, true},
+		{"by hand", func(*session.Options) {}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(p *party) {
+				h := p.host(5, c.change)
+				first := p.worker("linux-abc", 7)
+				synctest.Wait()
+				if h.Snapshot().Phase == session.Waiting {
+					if c.again {
+						t.Fatal("it did not start by itself")
+					}
+					p.must(h.Start())
+				}
+				h.rec.Wait(sessiontest.Is[session.RoomOnline]())
+				p.net.Kill(first.id)
+				h.rec.Wait(sessiontest.Is[session.RoomDegraded]())
+				p.asker("client")
+				synctest.Wait()
+				if got := h.Snapshot().Phase; got != session.Degraded {
+					t.Errorf("%s after a client came, want degraded", got)
+				}
+				p.worker("linux-def", 7)
+				synctest.Wait()
+				want := session.Degraded
+				if c.again {
+					want = session.Online
+				}
+				if got := h.Snapshot().Phase; got != want {
+					t.Errorf("%s after a device came, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
 func TestCommandsThatCantBe(t *testing.T) {
 	bubble(t, func(p *party) {
 		h := p.host(5)

@@ -38,7 +38,7 @@ func (n *Net) Mesh(id session.PeerID, deliver func(netmesh.Event)) *Mesh {
 	if n.meshes[id] != nil {
 		panic(fmt.Sprintf("sessiontest: %s is registered already", id))
 	}
-	m := &Mesh{net: n, id: id, deliver: deliver, links: make(map[session.PeerID]bool)}
+	m := &Mesh{net: n, id: id, deliver: deliver, links: make(map[session.PeerID]bool), silence: make(map[session.PeerID]time.Duration)}
 	n.meshes[id] = m
 	deliver(netmesh.SignalUp{Server: "test:9000"})
 	return m
@@ -95,6 +95,7 @@ type Mesh struct {
 	id      session.PeerID
 	deliver func(netmesh.Event)
 	links   map[session.PeerID]bool
+	silence map[session.PeerID]time.Duration
 	closed  bool
 }
 
@@ -160,8 +161,19 @@ func (m *Mesh) to(peer session.PeerID) (*Mesh, error) {
 // Hang closes a link.
 func (m *Mesh) Hang(peer session.PeerID, why string) { m.net.Cut(m.id, peer, why) }
 
-// SetSilence does nothing: silence is what the test makes of it.
-func (m *Mesh) SetSilence(session.PeerID, time.Duration) {}
+// SetSilence notes the limit: silence itself is what the test makes of it.
+func (m *Mesh) SetSilence(peer session.PeerID, limit time.Duration) {
+	m.net.mu.Lock()
+	defer m.net.mu.Unlock()
+	m.silence[peer] = limit
+}
+
+// Silence is the limit that was set for a peer, 0 for the usual one.
+func (m *Mesh) Silence(peer session.PeerID) time.Duration {
+	m.net.mu.Lock()
+	defer m.net.mu.Unlock()
+	return m.silence[peer]
+}
 
 // SetLoading does nothing.
 func (m *Mesh) SetLoading(bool) {}
