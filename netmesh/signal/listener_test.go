@@ -3,48 +3,45 @@ package signal
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
+	"time"
 )
 
-// firstAccept notes whether the hub took clients when the server first looked for one.
+// firstAccept tells when a server first looks for a client.
 type firstAccept struct {
 	net.Listener
-	hub    *Hub
-	open   bool
+	once   sync.Once
 	looked chan struct{}
 }
 
-// Accept is called by one goroutine.
+// Accept waits for a client.
 func (l *firstAccept) Accept() (net.Conn, error) {
-	select {
-	case <-l.looked:
-	default:
-		l.hub.mu.Lock()
-		l.open = !l.hub.closed
-		l.hub.mu.Unlock()
-		close(l.looked)
-	}
+	l.once.Do(func() { close(l.looked) })
 	return l.Listener.Accept()
 }
 
+// TestFirstClientIsNotTurnedAway: while the hub can't be opened yet, nobody is served.
 func TestFirstClientIsNotTurnedAway(t *testing.T) {
-	for range 50 {
-		l, err := Listen(t.Context(), ListenOptions{Host: "127.0.0.1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		spy := &firstAccept{Listener: l.ln, hub: l.hub, looked: make(chan struct{})}
-		l.ln = spy
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- l.Run(ctx) }()
-		<-spy.looked
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if !spy.open {
-			t.Fatal("the server served before its hub took clients")
-		}
+	l, err := Listen(t.Context(), ListenOptions{Host: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spy := &firstAccept{Listener: l.ln, looked: make(chan struct{})}
+	l.ln = spy
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	l.hub.mu.Lock()
+	go func() { done <- l.Run(ctx) }()
+	select {
+	case <-spy.looked:
+		t.Error("the server served before its hub took clients")
+	case <-time.After(50 * time.Millisecond):
+	}
+	l.hub.mu.Unlock()
+	<-spy.looked
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
