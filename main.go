@@ -153,6 +153,7 @@ func (p *program) interactive() bool {
 func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*launch.Room, error) {
 	if verbose {
 		spec.Log = func(line string) { _, _ = fmt.Fprintln(p.Err, line) }
+		defer launch.SayIfSlow(p.Err, spec.Signal)()
 		return launch.Open(ctx, spec)
 	}
 	var said []string
@@ -160,7 +161,9 @@ func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*la
 	if err != nil {
 		return nil, err
 	}
+	fast := launch.SayIfSlow(c.Stderr(), spec.Signal)
 	room, err := launch.Open(ctx, spec)
+	fast()
 	stopped := c.Stop() // after it, said is whole
 	return room, errors.Join(launch.AppendLines(err, said), stopped)
 }

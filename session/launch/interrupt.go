@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -97,6 +98,17 @@ func AppendLines(err error, lines []string) error {
 	last := *p
 	last.Why += "; the driver said: " + strings.Join(lines[max(0, len(lines)-driverLines):], "; ")
 	return &last
+}
+
+// slowAfter is when a person wants to know what is being waited for.
+const slowAfter = 3 * time.Second
+
+// SayIfSlow writes what is being waited for, unless the function it returns is called within three seconds.
+func SayIfSlow(w io.Writer, server string) (fast func()) {
+	t := time.AfterFunc(slowAfter, func() {
+		_, _ = fmt.Fprintf(w, "still trying to reach the signaling server %s (Ctrl-C stops)\n", server)
+	})
+	return func() { t.Stop() }
 }
 
 // UntilEOF returns a context that, when wanted, also ends when r does: a child ends with the process that holds the other

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pooled/catalog"
 	"pooled/compute/op"
@@ -181,6 +184,26 @@ func TestUntilSignal(t *testing.T) {
 	}
 	send()
 	<-again
+}
+
+// A signaling server that took connections and never answered left the screen blank for 20 seconds.
+func TestSayIfSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		fast := SayIfSlow(&out, "a:1")
+		time.Sleep(slowAfter - time.Millisecond) // of the bubble
+		fast()
+		time.Sleep(time.Minute)
+		if out.Len() > 0 {
+			t.Errorf("said %q though it was fast", out.String())
+		}
+		defer SayIfSlow(&out, "a:1")()
+		time.Sleep(slowAfter)
+		synctest.Wait()
+		if !strings.Contains(out.String(), "a:1") {
+			t.Errorf("said %q, want the server's name", out.String())
+		}
+	})
 }
 
 func TestUntilEOF(t *testing.T) {
