@@ -170,6 +170,13 @@ func awaitOnline(ctx context.Context, view session.View, sub *session.Subscripti
 
 // notOnline is the error of a wait that was in vain; phase is where the room stands.
 func notOnline(phase session.Phase, waited time.Duration) error {
+	if phase == session.Connecting {
+		return &session.Problem{
+			Code: "no-answer", What: "the room's host doesn't answer", Exit: session.ExitNoRoom,
+			Why: fmt.Sprintf("no greeting from it within %s", waited),
+			Do:  "check that the host is still running, then try again",
+		}
+	}
 	if phase == session.Degraded {
 		return &session.Problem{
 			Code: "degraded", What: "the room can't answer", Exit: session.ExitFailed,
