@@ -242,7 +242,7 @@ func (g *generation) verify(ctx context.Context, columns []int32) (more bool, ac
 			return false, accepted, err
 		}
 	}
-	g.from, g.hidden, g.follows = g.pos, hidden, keep
+	g.from, g.hidden, g.follows = g.pos, hidden[:keep*g.s.model.Width], keep
 	g.pos += keep
 	return more, accepted, nil
 }

@@ -100,24 +100,30 @@ type samplingVectors struct {
 	} `json:"api_sampler"`
 }
 
-func readSampling(t *testing.T) samplingVectors {
+func readSampling(t *testing.T) (v samplingVectors) {
+	t.Helper()
+	vectors(t, "sampling.json", &v)
+	return v
+}
+
+// vectors reads a file of testdata/vectors, or of the folder that POOLED_VECTORS names; a file that is not there is
+// skipped then.
+func vectors(t *testing.T, name string, to any) {
 	t.Helper()
 	dir := os.Getenv("POOLED_VECTORS")
 	if dir == "" {
 		dir = filepath.Join("testdata", "vectors")
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "sampling.json"))
+	b, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("POOLED_VECTORS") != "" {
-		t.Skipf("no sampling.json in %s", dir)
+		t.Skipf("no %s in %s", name, dir)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v samplingVectors
-	if err := json.Unmarshal(b, &v); err != nil {
+	if err := json.Unmarshal(b, to); err != nil {
 		t.Fatal(err)
 	}
-	return v
 }
 
 // candidates are the k best of logits, as a device returns them.

@@ -19,8 +19,8 @@ import (
 func subjects(t testing.TB) map[string]*compute.Model {
 	return map[string]*compute.Model{
 		"q8, tied":    tiny(t, "tiny-qwen3-q8"),
-		"odd, untied": newSynth(t).model(t),
-		"odd, tied":   newSynth(t).tied().model(t),
+		"odd, untied": newSynth(t).set("qwen3.context_length", uint32(320)).model(t),
+		"odd, tied":   newSynth(t).set("qwen3.context_length", uint32(320)).tied().model(t),
 		"hybrid":      tiny(t, "tiny-qwen35-q4"),
 		"experts":     tiny(t, "tiny-qwen35moe-q4"),
 		"odd hybrid":  newHybrid(t, "qwen35").model(t),
@@ -28,7 +28,7 @@ func subjects(t testing.TB) map[string]*compute.Model {
 	}
 }
 
-// small are the subjects that long texts are read with.
+// small are the subjects that much can be computed with.
 func small(t testing.TB) map[string]*compute.Model {
 	list := subjects(t)
 	maps.DeleteFunc(list, func(name string, _ *compute.Model) bool { return !strings.HasPrefix(name, "odd") })
