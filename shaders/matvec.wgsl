@@ -33,7 +33,7 @@ fn put(col: u32, row: u32, v: f32) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let lane = t % LANES;
+  let lane = select(t % LANES, 0u, LANES == 1u);
   let first = (wid.z * 32768u + wid.y) * (WG / LANES) * ROWS;
   let col = wid.x;
   if (first >= params.rows) {

@@ -46,7 +46,7 @@ fn put_row(col: u32, row: u32, v: vec4<f32>) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let lane = t % LANES;
+  let lane = select(t % LANES, 0u, LANES == 1u);
   let first = (wid.z * 32768u + wid.y) * (WG / LANES) * ROWS;
   let col = wid.x * 4u;
   if (first >= params.rows) {

@@ -52,16 +52,25 @@ var fixed = []Kernel{
 	{Name: "attn_combine", Helpers: []string{"splits", "reduce"}, Consts: []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, Bindings: "rw"},
 	{Name: "attn_decode_f16", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
 	{Name: "attn_decode_f32", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
+	{Name: "concat", Consts: []string{"FIRST", "WIDTH", "WG"}, Bindings: "rrw"},
+	{Name: "conv_causal", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrwwww"},
+	{Name: "conv_undo", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrw"},
 	{Name: "copy_cols", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
+	{Name: "deinterleave", Consts: []string{"WIDTH", "HD", "WG"}, Bindings: "rww"},
+	{Name: "deltanet_step", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "KEYHEADS", "DIM", "COLUMNS", "GROUPS", "WG"}, Bindings: "rrrrrwww"},
 	{Name: "embed_any", Consts: []string{"COLS", "WG"}, Bindings: "rwu"},
+	{Name: "gate_add", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "kv_store_f16", Helpers: []string{"half"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
 	{Name: "kv_store_f32", Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
 	{Name: "matvec_any", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},
 	{Name: "matvec_any_cols", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},
+	{Name: "norm_gate", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "HD", "WG"}, Bindings: "rrwwu"},
 	{Name: "norm_rope", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "HD", "NROT", "NORM", "WG"}, Bindings: "rrwu"},
 	{Name: "norm_rope_store_f16", Helpers: []string{"half", "reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
 	{Name: "norm_rope_store_f32", Helpers: []string{"reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
 	{Name: "rmsnorm", Helpers: []string{"reduce"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrwu"},
+	{Name: "route", Consts: []string{"EXPERTS", "USED", "WG"}, Bindings: "rw"},
+	{Name: "sigmoid_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
 	{Name: "silu_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "topk_merge", Consts: []string{"SLICES"}, Bindings: "rrw"},
 	{Name: "topk_slice", Consts: []string{"WIDTH", "SLICES"}, Bindings: "rww"},
@@ -70,12 +79,15 @@ var fixed = []Kernel{
 // families lists the kernels that exist once per format; Name is the file.
 var families = []Kernel{
 	{Name: "embed", Consts: []string{"COLS", "FAST_HALF", "WG"}, Bindings: "wu"},
+	{Name: "experts_down", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
+	{Name: "experts_rows", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "matvec", Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec_cols", Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
 }
 
 var (
 	matvecConsts    = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
+	expertConsts    = []string{"COLS", "F", "USED", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
 	ropeStoreConsts = []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}
 	attnConsts      = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
 )

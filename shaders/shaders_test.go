@@ -87,7 +87,7 @@ func TestTableAndFilesAgree(t *testing.T) {
 }
 
 var (
-	word     = regexp.MustCompile(`\b[A-Z][A-Z_0-9]+\b`)
+	word     = regexp.MustCompile(`\b(?:[A-Z][A-Z_0-9]+|F)\b`)
 	own      = regexp.MustCompile(`const ([A-Z][A-Z_0-9]*)`)
 	comment  = regexp.MustCompile(`//[^\n]*`)
 	binding  = regexp.MustCompile(`@group\(1\) @binding\((\d+)\) var<(storage, read|storage, read_write|uniform)>`)

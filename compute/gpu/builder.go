@@ -16,7 +16,8 @@ type shape uint8
 
 const (
 	byColumnY shape = iota // (x, columns, 1)
-	byColumnX              // (columns, 1, 1)
+	byColumnX              // (columns, y, z)
+	byAll                  // (x, y, z) whatever the columns
 	byMatVec               // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
 	byDirect               // attention of the columns with at most directMax positions
 	bySplit                // attention of the others
@@ -43,9 +44,9 @@ type record struct {
 	views            []view // without the trailing Params
 	weights          []view // arrays of a matrix
 	params           []uint32
-	scratch          bool // the last view is the program's attention scratch
 	shape            shape
 	x, y, z          uint32
+	columns          int // workgroups of a column of byColumnX; 0: one
 	splits           int
 	bytes            int64 // of weights read per group of columns
 	args             any   // what fuse looks at
@@ -57,7 +58,8 @@ type builder struct {
 	p       *program
 	recs    []record
 	touched map[*buffer]bool
-	scratch int64 // bytes
+	scratch int64 // bytes of attention
+	slots   int64 // bytes of experts
 	last    bool  // Logits was recorded
 	err     error
 }
@@ -76,7 +78,7 @@ func (b *builder) require(ok bool, name, format string, args ...any) bool {
 
 // mine is what this package can make a program use.
 type mine interface {
-	*buffer | *weight | *kv | *rope
+	*buffer | *weight | *kv | *rope | *recurrent
 	owner() (*Device, *atomic.Bool)
 }
 
@@ -133,7 +135,15 @@ func (b *builder) add(r record, out *buffer, reads ...*buffer) {
 	b.recs = append(b.recs, r)
 }
 
-func (b *buffer) view() view { return view{b.buf, 0, int64(b.width) * 4 * op.MaxCols} }
+// lacks notes that an operation has no kernel for a weight's format or size; Build returns it.
+func (b *builder) lacks(name string, w *weight) {
+	if b.err == nil {
+		b.err = fmt.Errorf("%s: weight %s of type %v, %d columns in %d pieces: %w",
+			name, w.spec.Name, w.spec.Type, w.spec.Cols, len(w.pieces), op.ErrFormat)
+	}
+}
+
+func (b *buffer) view() view { return view{buf: b.buf, size: int64(b.width) * 4 * op.MaxCols} }
 
 // groups is the number of workgroups of wg threads for n values.
 func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
@@ -258,7 +268,7 @@ func (b *builder) NormRope(x op.Buffer, w op.Weight, heads int, r op.Rope, eps f
 		return
 	}
 	hd, norm := m.width/heads, uint32(0)
-	v := view{b.p.dev.shared.zero, 0, alignment}
+	v := view{buf: b.p.dev.shared.zero, size: alignment}
 	if w != nil {
 		norm = 1
 		if v, ok = b.vector("NormRope", w, hd); !ok {
@@ -317,12 +327,12 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 		consts: consts(1), views: []view{m[1].view(), c.view(c.keys), c.view(c.values), m[0].view()},
 		params: []uint32{math.Float32bits(float32(1 / math.Sqrt(float64(hd))))}}
 	b.add(r, m[0], m[1])
-	r.shape, r.consts, r.scratch = bySplit, consts(0), true
-	r.views = []view{m[1].view(), c.view(c.keys), c.view(c.values), {size: size}}
+	r.shape, r.consts = bySplit, consts(0)
+	r.views = []view{m[1].view(), c.view(c.keys), c.view(c.values), {size: size, scratch: attendScratch}}
 	b.add(r, nil, m[1])
-	b.add(record{op: "Attend", kernel: "attn_combine", shape: byCombine, x: uint32(heads), scratch: true,
+	b.add(record{op: "Attend", kernel: "attn_combine", shape: byCombine, x: uint32(heads),
 		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "SPLITS": uint32(splits), "DIRECT_MAX": directMax, "WG": attnWG},
-		views:  []view{{size: size}, m[0].view()}}, m[0])
+		views:  []view{{size: size, scratch: attendScratch}, m[0].view()}}, m[0])
 }
 
 // SiluMul is elementwise.
@@ -370,7 +380,7 @@ func (b *builder) Logits(x op.Buffer) {
 	}
 }
 
-func (c *kv) view(b *wgpuBuffer) view { return view{b, 0, c.bytes / 2} }
+func (c *kv) view(b *wgpuBuffer) view { return view{buf: b, size: c.bytes / 2} }
 
 // paramBytes lays params out as a uniform of at least 16 bytes.
 func paramBytes(params []uint32) []byte {

@@ -37,7 +37,8 @@ func openTest(t testing.TB, o Options) *Device {
 // Every kernel of the table compiles with constants of a small model.
 func TestKernelsCompile(t *testing.T) {
 	values := shaders.Consts{"COLS": 192, "WIDTH": 192, "WG": 64, "LANES": 32, "ACC": 1, "HEADS": 3, "KVHEADS": 1, "HD": 64, "NROT": 64,
-		"NORM": 1, "SPLITS": 64, "DIRECT": 0, "DIRECT_MAX": 256, "SLICES": 1}
+		"NORM": 1, "SPLITS": 64, "DIRECT": 0, "DIRECT_MAX": 256, "SLICES": 1, "ROWS": 4, "FAST_HALF": 0, "FIRST": 64,
+		"CHANNELS": 192, "TAPS": 4, "KEYHEADS": 1, "DIM": 32, "COLUMNS": 32, "GROUPS": 2, "EXPERTS": 8, "USED": 2, "F": 64}
 	for _, o := range []Options{{}, {DefaultLimits: true}} {
 		d := openTest(t, o)
 		for _, k := range shaders.Kernels() {
@@ -153,7 +154,7 @@ func TestLoadErrorsFreeEverything(t *testing.T) {
 	}{
 		"cut short":  {context.Background(), op.WeightSpec{Type: quant.Q8_0, Rows: 64, Cols: 64, Src: half}, io.ErrUnexpectedEOF},
 		"cancelled":  {cancelled, op.WeightSpec{Type: quant.Q8_0, Rows: 64, Cols: 64, Src: half}, context.Canceled},
-		"no kernel":  {context.Background(), op.WeightSpec{Type: quant.Q5_1, Rows: 1, Cols: 32, Src: half}, op.ErrFormat},
+		"no kernel":  {context.Background(), op.WeightSpec{Type: 99, Rows: 1, Cols: 32, Src: half}, quant.ErrType},
 		"no rows":    {context.Background(), op.WeightSpec{Type: quant.F32, Rows: 0, Cols: 32, Src: half}, errArgument},
 		"no source":  {context.Background(), op.WeightSpec{Type: quant.F32, Rows: 1, Cols: 32}, errArgument},
 		"giant row":  {context.Background(), op.WeightSpec{Type: quant.F32, Rows: 1, Cols: 1 << 29, Src: half}, op.ErrMemory},

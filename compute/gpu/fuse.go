@@ -81,4 +81,4 @@ func ropeStore(a, b, c *record) (record, bool) {
 	return record{}, false
 }
 
-func (r *rope) view() view { return view{r.buf, 0, int64(r.capacity) * int64(r.nRot) * 4} }
+func (r *rope) view() view { return view{buf: r.buf, size: int64(r.capacity) * int64(r.nRot) * 4} }

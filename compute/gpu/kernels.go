@@ -18,7 +18,8 @@ import (
 const (
 	frameSlots  = 4
 	frameRecord = alignment // bytes from one record to the next
-	frameSize   = 16 + 4*op.MaxCols
+	frameSize   = frameHead + 4*op.MaxCols
+	frameHead   = 32
 	frameSlot   = 2 * frameRecord
 )
 
@@ -30,6 +31,7 @@ type shared struct {
 	slot        int
 	frameBytes  [frameSlot]byte
 	zero        *wgpu.Buffer // stands for an input that a kernel doesn't read
+	sink        *wgpu.Buffer // stands for an output that a kernel doesn't write
 	staging     *wgpu.Buffer // readback, grown on demand
 	layouts     map[string]layout
 	pipelines   map[string]*wgpu.ComputePipeline
@@ -61,7 +63,10 @@ func (d *Device) common() error {
 	if err != nil {
 		return fmt.Errorf("frame group: %w", err)
 	}
-	s.zero, err = d.createBuffer("zero", alignment, wgpu.BufferUsageStorage|wgpu.BufferUsageCopyDst)
+	if s.zero, err = d.createBuffer("zero", alignment, wgpu.BufferUsageStorage|wgpu.BufferUsageCopyDst); err != nil {
+		return err
+	}
+	s.sink, err = d.createBuffer("sink", alignment, storage)
 	return err
 }
 
@@ -76,7 +81,7 @@ func (s *shared) release(d *Device) {
 	if s.frameGroup != nil {
 		s.frameGroup.Release()
 	}
-	for _, b := range []*wgpu.Buffer{s.staging, s.zero, s.frames} {
+	for _, b := range []*wgpu.Buffer{s.staging, s.sink, s.zero, s.frames} {
 		d.freeBuffer(b)
 	}
 	if s.frameLayout != nil {
@@ -88,19 +93,24 @@ func (s *shared) release(d *Device) {
 // nextFrame writes the two records of a run into the next slot and returns the slot's offset.
 func (d *Device) nextFrame(f op.Frame, heads, k int) (uint32, error) {
 	s := &d.shared
-	putFrame(s.frameBytes[:frameRecord], f.Pos, f.N, f.HeadFrom, k, f.Tokens)
+	keep := 0
+	if f.Spec {
+		keep = 1
+	}
+	putFrame(s.frameBytes[:frameRecord], [5]int{f.Pos, f.N, f.HeadFrom, k, keep}, f.Tokens)
 	var rest []int32
 	if len(f.Tokens) > f.HeadFrom {
 		rest = f.Tokens[f.HeadFrom:]
 	}
-	putFrame(s.frameBytes[frameRecord:], f.Pos+f.HeadFrom, heads, f.HeadFrom, k, rest)
+	putFrame(s.frameBytes[frameRecord:], [5]int{f.Pos + f.HeadFrom, heads, f.HeadFrom, k, keep}, rest)
 	at := s.slot * frameSlot
 	s.slot = (s.slot + 1) % frameSlots
 	return uint32(at), d.upload(s.frames, int64(at), s.frameBytes[:])
 }
 
-func putFrame(b []byte, pos, n, first, k int, tokens []int32) {
-	for i, v := range [4]int{pos, n, first, k} {
+// putFrame lays out a record as frame.wgsl says.
+func putFrame(b []byte, head [5]int, tokens []int32) {
+	for i, v := range head {
 		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
 	}
 	for i := range op.MaxCols {
@@ -108,7 +118,7 @@ func putFrame(b []byte, pos, n, first, k int, tokens []int32) {
 		if i < len(tokens) {
 			id = tokens[i]
 		}
-		binary.LittleEndian.PutUint32(b[16+4*i:], uint32(id))
+		binary.LittleEndian.PutUint32(b[frameHead+4*i:], uint32(id))
 	}
 }
 
@@ -217,12 +227,24 @@ func pipelineKey(name string, consts shaders.Consts) string {
 
 // view is a part of a buffer as a kernel sees it.
 type view struct {
-	buf  *wgpu.Buffer
-	off  int64
-	size int64
+	buf     *wgpu.Buffer
+	off     int64
+	size    int64
+	scratch scratch // stands for the buffer before the program has made it
 }
 
-func whole(b *wgpu.Buffer) view { return view{b, 0, int64(b.GetSize())} }
+// scratch names memory of a program itself.
+type scratch uint8
+
+const (
+	noScratch     scratch = iota
+	attendScratch         // partial results of attention
+	gateScratch           // of the chosen experts
+	upScratch
+	productScratch
+)
+
+func whole(b *wgpu.Buffer) view { return view{buf: b, size: int64(b.GetSize())} }
 
 // bindGroup binds views to a kernel's bindings, after checking offsets, sizes and aliasing: wgpu would complain at
 // submit time only, or not at all.

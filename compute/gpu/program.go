@@ -25,13 +25,15 @@ type program struct {
 	hidden   *buffer        // of Output, or nil
 	logits   *buffer        // of Logits, or nil
 	hasTail  bool
+	states   []*recurrent
 	capacity int // positions that all caches and tables have
 	gone     atomic.Bool
 
 	planned []planned
 	params  *wgpu.Buffer
-	scratch *wgpu.Buffer // partial results of attention
-	cand    *wgpu.Buffer // of topk_slice
+	scratch *wgpu.Buffer    // partial results of attention
+	slots   [3]*wgpu.Buffer // what the chosen experts compute: gate, up, product
+	cand    *wgpu.Buffer    // of topk_slice
 	bad     *wgpu.Buffer
 	top     *wgpu.Buffer // of topk_merge
 
@@ -63,6 +65,7 @@ type planned struct {
 	group     *wgpu.BindGroup
 	shape     shape
 	x, y, z   uint32
+	columns   int // workgroups of a column of byColumnX
 	splits    int
 	bytes     int64 // of weights read per group of columns
 	tail      bool
@@ -104,6 +107,13 @@ func (p *program) prepare(b *builder) (err error) {
 	if b.scratch > 0 {
 		if p.scratch, err = d.createBuffer("attention", b.scratch, storage); err != nil {
 			return err
+		}
+	}
+	if b.slots > 0 {
+		for i := range p.slots {
+			if p.slots[i], err = d.createBuffer("experts", b.slots, storage); err != nil {
+				return err
+			}
 		}
 	}
 	if p.logits != nil {
@@ -170,17 +180,18 @@ func (p *program) plan(r *record, paramOff int64) error {
 		return fmt.Errorf("%w: %s", op.ErrKernel, r.kernel)
 	}
 	views := r.views
-	if r.scratch {
-		for i := range views {
-			if views[i].buf == nil {
-				views[i].buf = p.scratch
-			}
+	for i := range views {
+		switch s := views[i].scratch; s {
+		case attendScratch:
+			views[i].buf = p.scratch
+		case gateScratch, upScratch, productScratch:
+			views[i].buf = p.slots[s-gateScratch]
 		}
 	}
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
-		views = append(views, view{p.params, paramOff, int64(len(paramBytes(r.params)))})
+		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), columns: max(r.columns, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -206,7 +217,7 @@ func (p *program) release(d *Device) {
 		s.group.Release()
 	}
 	p.planned = nil
-	for _, b := range []**wgpu.Buffer{&p.top, &p.bad, &p.cand, &p.scratch, &p.params} {
+	for _, b := range []**wgpu.Buffer{&p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
 		d.freeBuffer(*b)
 		*b = nil
 	}
@@ -284,6 +295,9 @@ func (p *program) exec() error {
 			return err
 		}
 	}
+	for _, s := range p.states {
+		s.columns = 0
+	}
 	if err := p.launch(at); err != nil {
 		return err
 	}
@@ -295,16 +309,21 @@ func (p *program) exec() error {
 		}
 	}
 	if r.hiddenLen > 0 {
-		p.copies = append(p.copies, makeSpan(p.hidden.buf, 0, 0, uint64(r.hiddenLen)))
+		p.copies = append(p.copies, makeSpan(p.hidden.buf, 0, staging, 0, uint64(r.hiddenLen)))
 	}
 	if r.logitsLen > 0 {
-		p.copies = append(p.copies, makeSpan(p.logits.buf, 0, uint64(r.hiddenLen), uint64(r.logitsLen)))
+		p.copies = append(p.copies, makeSpan(p.logits.buf, 0, staging, uint64(r.hiddenLen), uint64(r.logitsLen)))
 	}
 	if r.topLen > 0 {
-		p.copies = append(p.copies, makeSpan(p.top, 0, uint64(r.hiddenLen+r.logitsLen), uint64(r.topLen)))
+		p.copies = append(p.copies, makeSpan(p.top, 0, staging, uint64(r.hiddenLen+r.logitsLen), uint64(r.topLen)))
 	}
-	if err := p.submit(staging); err != nil {
+	if err := p.submit(); err != nil {
 		return err
+	}
+	if r.frame.Spec {
+		for _, s := range p.states {
+			s.columns = r.frame.N
+		}
 	}
 	if total == 0 {
 		d.sh.wait()
@@ -323,9 +342,9 @@ func (p *program) exec() error {
 }
 
 // submit sends p.steps and p.copies to the device.
-func (p *program) submit(staging *wgpu.Buffer) error {
+func (p *program) submit() error {
 	d := p.dev
-	if err := d.sh.submit(d.shared.frameGroup, p.steps, staging, p.copies); err != nil {
+	if err := d.sh.submit(d.shared.frameGroup, p.steps, p.copies); err != nil {
 		return err
 	}
 	d.launches.Add(int64(len(p.steps)))
@@ -354,13 +373,13 @@ func (p *program) launch(at uint32) error {
 		case byColumnY:
 			y = uint32(n)
 		case byColumnX:
-			x = uint32(n)
+			x = uint32(n * s.columns)
 		case byMatVec:
 			if n > 1 {
 				pipe, x = s.cols, groups(n, 4)
 			}
 			if bytes += s.bytes * int64(x); bytes > p.dev.submitBytes && len(p.steps) > 0 {
-				if err := p.submit(nil); err != nil {
+				if err := p.submit(); err != nil {
 					return err
 				}
 				p.dev.sh.wait()

@@ -53,6 +53,7 @@ extern void wgpuDevicePopErrorScope(void *, error_callback, void *);
 extern void *wgpuDeviceCreateCommandEncoder(void *, const void *);
 extern void *wgpuCommandEncoderBeginComputePass(void *, const void *);
 extern void wgpuCommandEncoderCopyBufferToBuffer(void *, void *, uint64_t, void *, uint64_t, uint64_t);
+extern void wgpuCommandEncoderClearBuffer(void *, void *, uint64_t, uint64_t);
 extern void *wgpuCommandEncoderFinish(void *, const void *);
 extern void wgpuCommandEncoderRelease(void *);
 extern void wgpuComputePassEncoderSetPipeline(void *, void *);
@@ -252,7 +253,7 @@ static void encode(void *encoder, void *frame_group, const pl_step *steps, size_
 
 // pl_submit encodes one pass and submits it. Nothing is submitted after an error: a bad submit ends the process (T6).
 int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
-	void *staging, const pl_copy *copies, size_t n_copies) {
+	const pl_copy *copies, size_t n_copies) {
 	void *encoder, *commands;
 	size_t i;
 
@@ -264,7 +265,11 @@ int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const p
 	}
 	for (i = 0; i < n_copies; i++) {
 		const pl_copy *c = &copies[i];
-		wgpuCommandEncoderCopyBufferToBuffer(encoder, c->src, c->src_off, staging, c->dst_off, c->size);
+		if (c->src == NULL) {
+			wgpuCommandEncoderClearBuffer(encoder, c->dst, c->dst_off, c->size);
+		} else {
+			wgpuCommandEncoderCopyBufferToBuffer(encoder, c->src, c->src_off, c->dst, c->dst_off, c->size);
+		}
 	}
 	commands = wgpuCommandEncoderFinish(encoder, NULL);
 	wgpuDevicePopErrorScope(device, on_error, s);

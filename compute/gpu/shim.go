@@ -38,8 +38,13 @@ func makeStep(p *wgpu.ComputePipeline, g *wgpu.BindGroup, x, y, z, frame uint32)
 		frame: C.uint32_t(frame)}
 }
 
-func makeSpan(src *wgpu.Buffer, srcOff, dstOff, size uint64) span {
-	return span{src: rawSecond(src), src_off: C.uint64_t(srcOff), dst_off: C.uint64_t(dstOff), size: C.uint64_t(size)}
+// makeSpan copies size bytes between buffers; without a source it clears.
+func makeSpan(src *wgpu.Buffer, srcOff uint64, dst *wgpu.Buffer, dstOff, size uint64) span {
+	s := span{dst: rawSecond(dst), src_off: C.uint64_t(srcOff), dst_off: C.uint64_t(dstOff), size: C.uint64_t(size)}
+	if src != nil {
+		s.src = rawSecond(src)
+	}
+	return s
 }
 
 // shim is the device seen from C. All its methods belong to the device goroutine.
@@ -158,17 +163,14 @@ func (s *shim) write(b *wgpu.Buffer, offset uint64, data []byte) error {
 }
 
 // submit encodes the steps as one compute pass, then the copies, and submits them.
-func (s *shim) submit(frameGroup *wgpu.BindGroup, steps []step, staging *wgpu.Buffer, copies []span) error {
-	var group, target unsafe.Pointer
+func (s *shim) submit(frameGroup *wgpu.BindGroup, steps []step, copies []span) error {
+	var group unsafe.Pointer
 	if frameGroup != nil {
 		group = rawFirst(frameGroup)
 	}
-	if staging != nil {
-		target = rawSecond(staging)
-	}
 	failed := C.pl_submit(s.state, s.device, s.queue, group,
 		(*C.pl_step)(unsafe.SliceData(steps)), C.size_t(len(steps)),
-		target, (*C.pl_copy)(unsafe.SliceData(copies)), C.size_t(len(copies)))
+		(*C.pl_copy)(unsafe.SliceData(copies)), C.size_t(len(copies)))
 	if failed != 0 {
 		if err := s.err("submit"); err != nil {
 			return err

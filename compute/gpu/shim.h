@@ -41,9 +41,9 @@ typedef struct pl_step {
 	uint32_t frame;
 } pl_step;
 
-// pl_copy moves bytes of a result to the readback buffer.
+// pl_copy moves bytes between buffers; without a source it clears them.
 typedef struct pl_copy {
-	void *src;
+	void *src, *dst;
 	uint64_t src_off, dst_off, size;
 } pl_copy;
 
@@ -67,7 +67,7 @@ void pl_wait(void *device, int slow);
 uint64_t pl_buffer_size(void *buffer);
 
 int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
-	void *staging, const pl_copy *copies, size_t n_copies);
+	const pl_copy *copies, size_t n_copies);
 const void *pl_map(pl_state *s, void *device, void *buffer, size_t size, int slow);
 void pl_unmap(void *buffer);
 

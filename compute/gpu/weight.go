@@ -250,3 +250,17 @@ func (w *weight) write(c *chunk, writes *int) error {
 	}
 	return nil
 }
+
+// WeightBytes is the size of the arrays that a weight is repacked into.
+func (d *Device) WeightBytes(t quant.Type, rows, cols int) int64 {
+	f, ok := formatOf(t, cols)
+	q, known := t.Format()
+	if !ok || !known {
+		return 0
+	}
+	var block int64
+	for _, bytes := range f.arrays {
+		block += bytes
+	}
+	return int64(rows) * int64(cols/q.BlockLen) * block
+}

@@ -23,7 +23,11 @@ var (
 	TolAttend32 = Tolerance{2e-6, 2e-5}
 	// Drivers may flush subnormal halves of cached keys and values, up to 6.1e-5 each.
 	TolAttend16 = Tolerance{7e-5, 2e-5}
-	TolSiluMul  = Tolerance{1e-6, 4e-6} // exp is good to 3 + 2|x| units in the last place
+	// A chain of two products, the second over results of the first.
+	TolExperts = Tolerance{1e-6, 3e-5}
+	// The state passes through many columns; each adds a rounding.
+	TolDelta   = Tolerance{2e-6, 5e-5}
+	TolSiluMul = Tolerance{1e-6, 4e-6} // exp is good to 3 + 2|x| units in the last place
 )
 
 // Diff is the worst value of a comparison.
