@@ -16,6 +16,9 @@ func TestConverseAnswersEachLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, true)
 		defer p.over()
+		if err := AwaitOnline(t.Context(), p.asker, time.Minute); err != nil {
+			t.Fatal(err)
+		}
 		in, typing := io.Pipe()
 		done := make(chan error, 1)
 		var out, log bytes.Buffer
@@ -34,7 +37,7 @@ func TestConverseAnswersEachLine(t *testing.T) {
 		if got, want := out.String(), "yes\nyes\n"; got != want {
 			t.Errorf("answers %q, want %q", got, want)
 		}
-		want := "pooled chat · room FEA-Q38\n  each line is a question; Ctrl-D leaves\n  waiting for the room's model\n>>> >>> >>> >>> \n"
+		want := "pooled chat · room FEA-Q38\n  each line is a question; Ctrl-D leaves\n>>> >>> >>> >>> \n"
 		if got := log.String(); got != want {
 			t.Errorf("log %q, want %q", got, want)
 		}
@@ -61,23 +64,35 @@ func TestConverseGoesOnAfterAFailedAnswer(t *testing.T) {
 }
 
 func TestConverseEndsWithTheRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := start(t, true)
-		defer p.over()
-		in, typing := io.Pipe()
-		defer func() { _ = typing.Close() }()
-		done := make(chan error, 1)
-		var log bytes.Buffer
-		go func() { done <- Converse(t.Context(), p.asker, in, io.Discard, &log) }()
-		time.Sleep(time.Second) // of the bubble: at the prompt
-		_ = p.host.Close()
-		err := <-done
-		var problem *session.Problem
-		if !errors.As(err, &problem) || problem.Exit != session.ExitNoRoom {
-			t.Errorf("got %v, want the room's end", err)
-		}
-		if !strings.HasSuffix(log.String(), ">>> \n") {
-			t.Errorf("log %q, want a whole last line", log.String())
-		}
-	})
+	for _, c := range []struct {
+		name    string
+		started bool
+		last    string // of the log
+	}{
+		{"at the prompt", true, "leaves\n>>> \n"},
+		{"before there is a model", false, "leaves\n  waiting for the room's model\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := start(t, c.started)
+				defer p.over()
+				synctest.Wait()
+				in, typing := io.Pipe()
+				defer func() { _ = typing.Close() }()
+				done := make(chan error, 1)
+				var log bytes.Buffer
+				go func() { done <- Converse(t.Context(), p.asker, in, io.Discard, &log) }()
+				time.Sleep(time.Second) // of the bubble
+				_ = p.host.Close()
+				err := <-done
+				var problem *session.Problem
+				if !errors.As(err, &problem) || problem.Exit != session.ExitNoRoom {
+					t.Errorf("got %v, want the room's end", err)
+				}
+				if !strings.HasSuffix(log.String(), c.last) {
+					t.Errorf("log %q, want it to end with %q", log.String(), c.last)
+				}
+			})
+		})
+	}
 }
