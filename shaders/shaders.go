@@ -81,12 +81,18 @@ var families = []Kernel{
 	{Name: "embed", Consts: []string{"COLS", "FAST_HALF", "WG"}, Bindings: "wu"},
 	{Name: "experts_down", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "experts_rows", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
+	{Name: "experts_gate_up", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
+	{Name: "gate_up", Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "gate_up_cols", Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
 	{Name: "matvec", Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec_cols", Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
+	{Name: "matvec3", Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "matvec3_cols", Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
 }
 
 var (
 	matvecConsts    = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
+	mergedConsts    = []string{"COLS", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
 	expertConsts    = []string{"COLS", "F", "USED", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
 	ropeStoreConsts = []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}
 	attnConsts      = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}

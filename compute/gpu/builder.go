@@ -41,15 +41,21 @@ const (
 type record struct {
 	op, kernel, cols string // cols: the _cols form, or ""
 	consts           shaders.Consts
-	views            []view // without the trailing Params
-	weights          []view // arrays of a matrix
+	colsConsts       shaders.Consts // of the _cols form
+	views            []view         // without the trailing Params
+	matrix           *weight        // whose arrays the kernel reads, or nil; where they are is asked last, because merging moves them
+	piece            int
+	at               int // the parameter that says where they begin
 	params           []uint32
 	shape            shape
 	x, y, z          uint32
-	columns          int // workgroups of a column of byColumnX; 0: one
+	colsY, colsZ     uint32 // y and z of the _cols form
+	columns          int    // workgroups of a column of byColumnX; 0: one
 	splits           int
-	bytes            int64 // of weights read per group of columns
-	args             any   // what fuse looks at
+	bytes            int64   // of weights read per group of columns
+	args             any     // what fuse looks at
+	out, out2        *buffer // what it writes; out2 is in reads too
+	reads            []*buffer
 	tail             bool
 }
 
@@ -131,7 +137,7 @@ func (b *builder) add(r record, out *buffer, reads ...*buffer) {
 	for _, x := range reads {
 		b.touched[x] = true
 	}
-	r.tail = b.p.hasTail
+	r.tail, r.out, r.reads = b.p.hasTail, out, reads
 	b.recs = append(b.recs, r)
 }
 
@@ -175,18 +181,18 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 		return
 	}
 	b.p.table = t
-	for _, p := range t.pieces {
-		r := record{op: "Embed", kernel: t.format.kernel("embed", ""), shape: byColumnY, weights: p.arrays}
+	for i, p := range t.pieces {
+		r := record{op: "Embed", kernel: t.format.kernel("embed", ""), shape: byColumnY, matrix: t, piece: i, at: 2}
 		if t.format.any() {
 			r.x = groups(t.spec.Cols, elementWG)
 			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG}
 			r.views = []view{p.arrays[0], o.view()}
-			r.params, r.weights = []uint32{uint32(p.rows), uint32(p.row0)}, nil
+			r.params, r.matrix = []uint32{uint32(p.rows), uint32(p.row0)}, nil
 		} else {
 			r.x = groups(t.spec.Cols/8, elementWG)
 			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG, "FAST_HALF": b.p.dev.fastHalf}
 			r.views = []view{o.view()}
-			r.params = []uint32{uint32(p.rows), uint32(p.row0), p.at(t.spec.Cols)}
+			r.params = []uint32{uint32(p.rows), uint32(p.row0), 0}
 		}
 		b.add(r, o)
 	}
@@ -212,7 +218,7 @@ func (b *builder) RMSNorm(out, x op.Buffer, w op.Weight, eps float32) {
 	}
 	v, ok := b.vector("RMSNorm", w, m[1].width)
 	if ok {
-		b.add(record{op: "RMSNorm", kernel: "rmsnorm", shape: byColumnX,
+		b.add(record{op: "RMSNorm", kernel: "rmsnorm", shape: byColumnX, args: normArgs{m[0], m[1], v, eps},
 			consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": rmsNormWG},
 			views:  []view{m[1].view(), v, m[0].view()}, params: []uint32{math.Float32bits(eps)}}, m[0], m[1])
 	}
@@ -234,30 +240,50 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 		!b.require(m[0] != m[1], name, "reads and writes buffer %s", m[0].name) {
 		return
 	}
-	for _, p := range t.pieces {
-		b.add(b.p.dev.matVecRecord(name, m[0], t, p, m[1], acc), m[0], m[1])
+	for i := range t.pieces {
+		b.add(b.p.dev.matVecRecord(name, m[0], t, i, m[1], acc), m[0], m[1])
 	}
 }
 
 // matVecRecord multiplies one piece of a matrix.
-func (d *Device) matVecRecord(name string, out *buffer, w *weight, p piece, x *buffer, acc uint32) record {
+func (d *Device) matVecRecord(name string, out *buffer, w *weight, i int, x *buffer, acc uint32) record {
+	p := w.pieces[i]
 	s := d.matVecShape(p.rows, w.spec.Cols, w.format)
 	r := record{op: name, kernel: w.format.kernel("matvec", ""), cols: w.format.kernel("matvec", "_cols"), shape: byMatVec,
 		bytes: p.bytes(), args: matVecArgs{out, w, x, acc}, consts: s.consts(w.spec.Cols),
-		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), p.at(w.spec.Cols), 0}}
-	r.fold(groups(p.rows, s.rowsPerWG()))
-	r.consts["ACC"] = acc
+		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), 0, 0}}
+	r.several(d, s, w.spec.Cols, p.rows)
 	if w.format.any() {
+		r.set("ACC", acc)
 		r.views = []view{x.view(), p.arrays[0], out.view()}
 		return r
 	}
-	r.consts["NORM"], r.consts["FAST_HALF"] = 0, d.fastHalf
-	r.views, r.weights = []view{x.view(), whole(d.shared.zero), out.view()}, p.arrays
+	r.set("ACC", acc)
+	r.set("NORM", 0)
+	r.set("FAST_HALF", d.fastHalf)
+	r.views = []view{x.view(), whole(d.shared.zero), out.view()}
+	r.matrix, r.piece, r.at = w, i, 3
 	return r
 }
 
+// set gives a constant of both forms.
+func (r *record) set(name string, v uint32) {
+	r.consts[name] = v
+	if r.colsConsts != nil {
+		r.colsConsts[name] = v
+	}
+}
+
+// several sets the grids and the constants of the _cols form for rows rows.
+func (r *record) several(d *Device, s matVecShape, cols, rows int) {
+	r.y, r.z = fold(groups(rows, s.rowsPerWG()))
+	s = d.several(s)
+	r.colsConsts = s.consts(cols)
+	r.colsY, r.colsZ = fold(groups(rows, s.rowsPerWG()))
+}
+
 // fold spreads n workgroups over y and z; x is for the columns.
-func (r *record) fold(n uint32) { r.y, r.z = min(n, foldY), groups(int(n), foldY) }
+func fold(n uint32) (y, z uint32) { return min(n, foldY), groups(int(n), foldY) }
 
 // NormRope takes one workgroup per head and column.
 func (b *builder) NormRope(x op.Buffer, w op.Weight, heads int, r op.Rope, eps float32) {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
@@ -22,7 +23,7 @@ type Device struct {
 	info op.Info
 	used atomic.Int64
 
-	launches, submits, readbacks, uploads, bytesDown, bytesUp atomic.Int64
+	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting atomic.Int64
 
 	// The rest belongs to the device goroutine.
 	instance *wgpu.Instance
@@ -37,6 +38,7 @@ type Device struct {
 
 	submitBytes int64       // see the constant; tests lower it
 	shape       matVecShape // when set, used for all matrices of whole octets (benchmarks)
+	plain       bool        // leaves every operation to its own kernels (tests)
 	fastHalf    uint32      // 1: the device unpacks halves exactly
 }
 
@@ -45,17 +47,20 @@ type owned interface{ release(d *Device) }
 
 // Stats counts what the device did since it was opened.
 type Stats struct {
-	Launches  int64 // dispatches
-	Submits   int64 // command buffers
-	Readbacks int64 // mapped results
-	Uploads   int64 // writes to buffers
-	BytesDown int64 // read back
-	BytesUp   int64 // uploaded
+	Launches  int64         // dispatches
+	Submits   int64         // command buffers
+	Readbacks int64         // mapped results
+	Uploads   int64         // writes to buffers
+	BytesDown int64         // read back
+	BytesUp   int64         // uploaded
+	Encoding  time.Duration // spent on recording and submitting
+	Waiting   time.Duration // spent on waiting for results
 }
 
 // Stats returns the counts so far.
 func (d *Device) Stats() Stats {
-	return Stats{d.launches.Load(), d.submits.Load(), d.readbacks.Load(), d.uploads.Load(), d.bytesDown.Load(), d.bytesUp.Load()}
+	return Stats{d.launches.Load(), d.submits.Load(), d.readbacks.Load(), d.uploads.Load(), d.bytesDown.Load(), d.bytesUp.Load(),
+		time.Duration(d.encoding.Load()), time.Duration(d.waiting.Load())}
 }
 
 // Info describes the device.

@@ -1,7 +1,9 @@
 package gpu
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"pooled/shaders"
 )
@@ -33,28 +35,217 @@ type matVecArgs struct {
 
 type siluArgs struct{ out, gate, up *buffer }
 
-// fuse replaces groups of records.
-func fuse(recs []record) []record {
-	out := make([]record, 0, len(recs))
-	for len(recs) > 0 {
-		r, n := fused(recs)
-		out = append(out, r)
-		recs = recs[n:]
-	}
-	return out
+type normArgs struct {
+	out, x *buffer
+	w      view
+	eps    float32
 }
 
-// fused is the next record and how many it stands for.
-func fused(recs []record) (record, int) {
-	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
-		for _, try := range []func(a, b, c *record) (record, bool){ropeStore} {
-			if r, ok := try(&recs[0], &recs[1], &recs[2]); ok {
-				r.tail = recs[0].tail
-				return r, 3
-			}
+// fuser replaces groups of records. It runs on the device goroutine, because merging matrices moves them.
+type fuser struct {
+	d      *Device
+	hidden *buffer // of Output: has to hold what was recorded
+	recs   []record
+	folded map[*buffer]normArgs // buffers that are norms of others, not computed at all
+	out    []record
+}
+
+func (d *Device) fuse(recs []record, hidden *buffer) ([]record, error) {
+	if d.plain {
+		return recs, nil
+	}
+	f := &fuser{d: d, hidden: hidden, recs: recs, folded: make(map[*buffer]normArgs)}
+	for len(f.recs) > 0 {
+		n, err := f.next()
+		if err != nil {
+			return nil, err
+		}
+		f.recs = f.recs[n:]
+	}
+	return f.out, nil
+}
+
+// next adds the record that stands for the first n ones.
+func (f *fuser) next() (n int, err error) {
+	recs := f.recs
+	if a, ok := recs[0].args.(normArgs); ok {
+		delete(f.folded, a.out)
+		if f.foldable(a) {
+			f.folded[a.out] = a
+			return 1, nil
 		}
 	}
-	return recs[0], 1
+	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
+		if r, ok := ropeStore(&recs[0], &recs[1], &recs[2]); ok {
+			return f.add(r, 3), nil
+		}
+		if r, ok, err := f.gateUp(recs[0], recs[1], recs[2]); ok || err != nil {
+			return f.add(r, 3), err
+		}
+	}
+	if r, n, err := f.expertGateUp(); n > 0 || err != nil {
+		return f.add(r, n), err
+	}
+	if r, n, err := f.matVec3(); n > 0 || err != nil {
+		return f.add(r, n), err
+	}
+	r := recs[0]
+	if a, ok := r.args.(matVecArgs); ok {
+		f.norm(&r, a.x)
+	}
+	return f.add(r, 1), nil
+}
+
+func (f *fuser) add(r record, n int) int {
+	r.tail = f.recs[0].tail
+	f.out = append(f.out, r)
+	return n
+}
+
+// foldable says whether a norm can be left to the matrices that read it: nothing else reads it until it is computed anew in the
+// same program, its input stays until then, and they are few.
+func (f *fuser) foldable(a normArgs) bool {
+	if a.out == f.hidden || a.x.width%8 != 0 {
+		return false
+	}
+	readers, changed := 0, false
+	for _, r := range f.recs[1:] {
+		if r.tail != f.recs[0].tail {
+			return false
+		}
+		if again, ok := r.args.(normArgs); ok && again.out == a.out {
+			return readers > 0 && again.x != a.out
+		}
+		if r.out == a.out {
+			return false
+		}
+		if slices.Contains(r.reads, a.out) {
+			m, ok := r.args.(matVecArgs)
+			if readers++; !ok || changed || m.w.format.any() || m.out == a.x || readers > maxFolds {
+				return false
+			}
+		}
+		changed = changed || r.out == a.x || r.out2 == a.x
+	}
+	return false
+}
+
+// maxFolds is how many matrices may form a norm each for themselves.
+const maxFolds = 4
+
+// norm makes a matrix record read the input of a norm that was folded.
+func (f *fuser) norm(r *record, x *buffer) {
+	if a, ok := f.folded[x]; ok {
+		r.consts, r.colsConsts = maps.Clone(r.consts), maps.Clone(r.colsConsts)
+		r.set("NORM", 1)
+		r.views = append([]view{a.x.view(), a.w}, r.views[2:]...)
+		r.params = slices.Clone(r.params)
+		r.params[len(r.params)-1] = math.Float32bits(a.eps)
+	}
+}
+
+// matVec3: up to three MatVec of the same x.
+func (f *fuser) matVec3() (record, int, error) {
+	first, ok := f.recs[0].args.(matVecArgs)
+	if !ok || first.acc != 0 || first.w.format.any() {
+		return record{}, 0, nil
+	}
+	ws, outs := []*weight{first.w}, []*buffer{first.out}
+	for _, r := range f.recs[1:min(3, len(f.recs))] {
+		a, ok := r.args.(matVecArgs)
+		if !ok || a.acc != 0 || a.x != first.x || r.tail != f.recs[0].tail || slices.Contains(outs, a.out) || f.startsGateUp(len(ws)) {
+			break
+		}
+		ws, outs = append(ws, a.w), append(outs, a.out)
+	}
+	for ; len(ws) > 1; ws, outs = ws[:len(ws)-1], outs[:len(outs)-1] {
+		if ok, err := f.d.merge(ws); err != nil {
+			return record{}, 0, err
+		} else if ok {
+			return f.merged(ws, outs, first.x), len(ws), nil
+		}
+	}
+	return record{}, 0, nil
+}
+
+// startsGateUp says whether the records from i on are better fused otherwise.
+func (f *fuser) startsGateUp(i int) bool {
+	if len(f.recs) < i+3 {
+		return false
+	}
+	g, ok1 := f.recs[i].args.(matVecArgs)
+	u, ok2 := f.recs[i+1].args.(matVecArgs)
+	s, ok3 := f.recs[i+2].args.(siluArgs)
+	return ok1 && ok2 && ok3 && s.gate == g.out && s.up == u.out
+}
+
+func (f *fuser) merged(ws []*weight, outs []*buffer, x *buffer) record {
+	cols := ws[0].spec.Cols
+	views := []view{x.view(), whole(f.d.shared.zero)}
+	ends := []uint32{}
+	rows, bytes := 0, int64(0)
+	for i, w := range ws {
+		rows += w.spec.Rows
+		bytes += w.bytes
+		ends = append(ends, uint32(rows))
+		views = append(views, outs[i].view())
+	}
+	if len(ws) == 2 {
+		views = append(views, whole(f.d.shared.sink))
+	}
+	s := f.d.matVecShape(rows, cols, ws[0].format)
+	r := record{op: "MatVec", kernel: ws[0].format.kernel("matvec3", ""), cols: ws[0].format.kernel("matvec3", "_cols"), shape: byMatVec,
+		bytes: bytes, consts: s.consts(cols), views: views, matrix: ws[0], at: 3,
+		params: []uint32{uint32(rows), ends[0], ends[1], 0, 0}}
+	r.several(f.d, s, cols, rows)
+	r.set("NORM", 0)
+	r.set("FAST_HALF", f.d.fastHalf)
+	f.norm(&r, x)
+	return r
+}
+
+// gateUp: MatVec(gate, wg, x), MatVec(up, wu, x), SiluMul(out, gate, up).
+func (f *fuser) gateUp(a, b, c record) (record, bool, error) {
+	g, ok1 := a.args.(matVecArgs)
+	u, ok2 := b.args.(matVecArgs)
+	s, ok3 := c.args.(siluArgs)
+	if !ok1 || !ok2 || !ok3 || g.acc+u.acc != 0 || g.x != u.x || s.gate != g.out || s.up != u.out || g.out == u.out || s.out == g.x {
+		return record{}, false, nil
+	}
+	if ok, err := f.d.merge([]*weight{g.w, u.w}); !ok || err != nil {
+		return record{}, false, err
+	}
+	rows, cols := g.w.spec.Rows, g.w.spec.Cols
+	sh := f.d.matVecShape(2*rows, cols, g.w.format).pairs()
+	r := record{op: "MatVec, SiluMul", kernel: g.w.format.kernel("gate_up", ""), cols: g.w.format.kernel("gate_up", "_cols"),
+		shape: byMatVec, bytes: g.w.bytes + u.w.bytes, consts: sh.consts(cols), matrix: g.w, at: 1,
+		views:  []view{g.x.view(), whole(f.d.shared.zero), g.out.view(), u.out.view(), s.out.view()},
+		params: []uint32{uint32(rows), 0, 0, 0}}
+	r.several(f.d, sh, cols, 2*rows)
+	r.set("NORM", 0)
+	r.set("FAST_HALF", f.d.fastHalf)
+	f.norm(&r, g.x)
+	return r, true, nil
+}
+
+// expertGateUp: the rows of gate, those of up, and their product, of the chosen experts.
+func (f *fuser) expertGateUp() (record, int, error) {
+	a, ok := f.recs[0].args.(expertArgs)
+	if !ok {
+		return record{}, 0, nil
+	}
+	if ok, err := f.d.merge([]*weight{a.gate, a.up}); !ok || err != nil {
+		return record{}, 0, err
+	}
+	cols := a.gate.spec.Cols
+	s := f.d.matVecShape(2*a.ff*a.used, cols, a.gate.format).pairs()
+	r := record{op: "Experts", kernel: a.gate.format.kernel("experts_gate_up", ""), shape: byColumnX, columns: a.used,
+		consts: s.consts(cols), matrix: a.gate, at: 1,
+		views:  []view{a.x.view(), whole(f.d.shared.zero), a.sel.view(), {size: a.size, scratch: productScratch}},
+		params: []uint32{uint32(a.gate.spec.Rows), 0, 0, 0}}
+	r.consts["F"], r.consts["USED"], r.consts["NORM"], r.consts["FAST_HALF"] = uint32(a.ff), uint32(a.used), 0, f.d.fastHalf
+	r.y, r.z = fold(groups(a.ff, s.rowsPerWG()/2))
+	return r, 3, nil
 }
 
 // ropeStore: NormRope(q), NormRope(k), StoreKV(cache, k, v).

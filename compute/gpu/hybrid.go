@@ -18,7 +18,7 @@ func (b *builder) Deinterleave(first, second, x op.Buffer, heads int) {
 		!b.require(m[0] != m[1] && m[0] != m[2] && m[1] != m[2], "Deinterleave", "reads and writes buffer %s", m[2].name) {
 		return
 	}
-	b.add(record{op: "Deinterleave", kernel: "deinterleave", shape: byColumnY, x: groups(m[0].width, elementWG),
+	b.add(record{op: "Deinterleave", out2: m[1], kernel: "deinterleave", shape: byColumnY, x: groups(m[0].width, elementWG),
 		consts: shaders.Consts{"WIDTH": uint32(m[0].width), "HD": uint32(m[0].width / heads), "WG": elementWG},
 		views:  []view{m[2].view(), m[0].view(), m[1].view()}}, m[0], m[1], m[2])
 }
@@ -177,7 +177,8 @@ type expertArgs struct {
 	out, x, sel    *buffer
 	gate, up, down *weight
 	experts, used  int
-	ff             int // rows of an expert's gate
+	ff             int   // rows of an expert's gate
+	size           int64 // bytes of what the chosen experts of all columns give
 }
 
 // Experts records gate and up of every chosen expert, their product, and the weighted sum of what comes down.
@@ -204,36 +205,43 @@ func (b *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, exper
 			return
 		}
 	}
-	b.experts(expertArgs{m[0], m[1], m[2], wg, wu, wd, experts, used, ff})
+	b.experts(expertArgs{out: m[0], x: m[1], sel: m[2], gate: wg, up: wu, down: wd, experts: experts, used: used, ff: ff})
 }
 
+// experts records the slow way: launches for gate, for up and for their product. See fuser.expertGateUp.
 func (b *builder) experts(a expertArgs) {
 	size := int64(op.MaxCols) * int64(a.used) * int64(a.ff) * 4
 	slot := func(which scratch) view { return view{size: size, scratch: which} }
 	b.slots = max(b.slots, size)
+	a.size = size
 	for i, w := range []*weight{a.gate, a.up} {
-		for _, p := range w.pieces {
-			b.add(b.expertRecord("experts_rows", w, p, a.used, a.ff, []view{a.x.view(), whole(b.p.dev.shared.zero), a.sel.view(), slot(gateScratch + scratch(i))}), nil, a.x, a.sel)
+		for j := range w.pieces {
+			r := b.p.dev.expertRecord("experts_rows", w, j, a.used, a.ff, []view{a.x.view(), whole(b.p.dev.shared.zero), a.sel.view(), slot(gateScratch + scratch(i))})
+			if i == 0 && j == 0 {
+				r.args = a
+			}
+			b.add(r, nil, a.x, a.sel)
 		}
 	}
 	n := a.used * a.ff
 	b.add(record{op: "Experts", kernel: "silu_mul", shape: byColumnY, x: groups(n, elementWG),
 		consts: shaders.Consts{"WIDTH": uint32(n), "WG": elementWG}, views: []view{slot(gateScratch), slot(upScratch), slot(productScratch)}}, nil)
-	for _, p := range a.down.pieces {
-		b.add(b.expertRecord("experts_down", a.down, p, a.used, a.out.width, []view{slot(productScratch), whole(b.p.dev.shared.zero), a.sel.view(), a.out.view()}), a.out, a.sel)
+	for i := range a.down.pieces {
+		b.add(b.p.dev.expertRecord("experts_down", a.down, i, a.used, a.out.width, []view{slot(productScratch), whole(b.p.dev.shared.zero), a.sel.view(), a.out.view()}), a.out, a.sel)
 	}
 }
 
 // expertRecord is a launch over one piece of a matrix with f rows for every expert.
-func (b *builder) expertRecord(kernel string, w *weight, p piece, used, f int, views []view) record {
-	s := b.p.dev.matVecShape(f*used, w.spec.Cols, w.format)
+func (d *Device) expertRecord(kernel string, w *weight, i, used, f int, views []view) record {
+	p := w.pieces[i]
+	s := d.matVecShape(f*used, w.spec.Cols, w.format)
 	consts := s.consts(w.spec.Cols)
-	consts["F"], consts["USED"], consts["NORM"], consts["FAST_HALF"] = uint32(f), uint32(used), 0, b.p.dev.fastHalf
+	consts["F"], consts["USED"], consts["NORM"], consts["FAST_HALF"] = uint32(f), uint32(used), 0, d.fastHalf
 	r := record{op: "Experts", kernel: w.format.kernel(kernel, ""), shape: byColumnX, columns: used, consts: consts, views: views,
-		weights: p.arrays, params: []uint32{uint32(p.rows), uint32(p.row0), p.at(w.spec.Cols), 0}}
+		matrix: w, piece: i, at: 2, params: []uint32{uint32(p.rows), uint32(p.row0), 0, 0}}
 	if kernel == "experts_down" {
 		r.columns = 1
 	}
-	r.fold(groups(f, s.rowsPerWG()))
+	r.y, r.z = fold(groups(f, s.rowsPerWG()))
 	return r
 }

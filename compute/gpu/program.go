@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
@@ -65,6 +66,8 @@ type planned struct {
 	group     *wgpu.BindGroup
 	shape     shape
 	x, y, z   uint32
+	colsY     uint32
+	colsZ     uint32
 	columns   int // workgroups of a column of byColumnX
 	splits    int
 	bytes     int64 // of weights read per group of columns
@@ -75,6 +78,10 @@ type planned struct {
 // seconds, and the library's wait gives up after five (spec engine.md 5.6). At 10 GB/s this is 0.4 s. Only prefill on big shards
 // and devices' slowest models get there; everything else is one submit.
 const submitBytes = 4 << 30
+
+// chunkSteps is how many launches are encoded before they are submitted, so that a GPU works while the rest is encoded: a launch
+// costs the processor about as much as the GPU (spec engine.md 0.5). A software adapter has no second processor to keep busy.
+const chunkSteps = 40
 
 // Build makes pipelines, bind groups and scratch memory, or returns the first error of the recording.
 func (b *builder) Build() (op.Program, error) {
@@ -121,13 +128,18 @@ func (p *program) prepare(b *builder) (err error) {
 			return err
 		}
 	}
-	b.recs = fuse(b.recs)
+	if b.recs, err = d.fuse(b.recs, p.hidden); err != nil {
+		return err
+	}
 	p.params, err = d.createBuffer("params", max(int64(len(b.recs)), 1)*alignment, wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst)
 	if err != nil {
 		return err
 	}
 	all := make([]byte, len(b.recs)*alignment)
 	for i, r := range b.recs {
+		if r.matrix != nil {
+			r.params[r.at] = r.matrix.pieces[r.piece].at(r.matrix.spec.Cols)
+		}
 		copy(all[i*alignment:], paramBytes(r.params))
 	}
 	if len(all) > 0 {
@@ -169,6 +181,14 @@ func (p *program) prepareTop(b *builder) (err error) {
 	return nil
 }
 
+// arrays are those of the matrix that the kernel reads.
+func (r *record) arrays() []view {
+	if r.matrix == nil {
+		return nil
+	}
+	return r.matrix.pieces[r.piece].arrays
+}
+
 // plan turns a record into a launchable step.
 func (p *program) plan(r *record, paramOff int64) error {
 	d := p.dev
@@ -191,17 +211,17 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), columns: max(r.columns, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
 	}
 	if r.cols != "" {
-		if s.cols, err = d.pipeline(r.cols, r.consts); err != nil {
+		if s.cols, err = d.pipeline(r.cols, r.colsConsts); err != nil {
 			return err
 		}
 	}
-	if s.group, err = d.bindGroup(r.kernel, k.Bindings, views, r.weights); err != nil {
+	if s.group, err = d.bindGroup(r.kernel, k.Bindings, views, r.arrays()); err != nil {
 		return err
 	}
 	p.planned = append(p.planned, s)
@@ -223,7 +243,7 @@ func (p *program) release(d *Device) {
 	}
 }
 
-// Run executes the program: one submit (see submitBytes), one wait. It allocates nothing.
+// Run executes the program: one wait, one submit or a few (see submitBytes, chunkSteps). It allocates nothing.
 func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -329,7 +349,9 @@ func (p *program) exec() error {
 		d.sh.wait()
 		return d.sh.err("wait")
 	}
+	began := time.Now()
 	data, err := d.sh.mapped(staging, int(total))
+	d.waiting.Add(int64(time.Since(began)))
 	if err != nil {
 		d.dropReadback() // its mapping may still be pending
 		return err
@@ -344,9 +366,11 @@ func (p *program) exec() error {
 // submit sends p.steps and p.copies to the device.
 func (p *program) submit() error {
 	d := p.dev
+	began := time.Now()
 	if err := d.sh.submit(d.shared.frameGroup, p.steps, p.copies); err != nil {
 		return err
 	}
+	d.encoding.Add(int64(time.Since(began)))
 	d.launches.Add(int64(len(p.steps)))
 	d.submits.Add(1)
 	return nil
@@ -376,7 +400,7 @@ func (p *program) launch(at uint32) error {
 			x = uint32(n * s.columns)
 		case byMatVec:
 			if n > 1 {
-				pipe, x = s.cols, groups(n, 4)
+				pipe, x, y, z = s.cols, groups(n, 4), s.colsY, s.colsZ
 			}
 			if bytes += s.bytes * int64(x); bytes > p.dev.submitBytes && len(p.steps) > 0 {
 				if err := p.submit(); err != nil {
@@ -405,6 +429,12 @@ func (p *program) launch(at uint32) error {
 			}
 		}
 		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
+		if len(p.steps) >= chunkSteps && !p.dev.info.Software {
+			if err := p.submit(); err != nil {
+				return err
+			}
+			p.steps = p.steps[:0]
+		}
 	}
 	return nil
 }

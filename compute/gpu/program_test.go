@@ -158,7 +158,7 @@ func TestStats(t *testing.T) {
 	run(nil)
 	after := d.Stats()
 	got := Stats{after.Launches - before.Launches, after.Submits - before.Submits, after.Readbacks - before.Readbacks,
-		after.Uploads - before.Uploads, after.BytesDown - before.BytesDown, after.BytesUp - before.BytesUp}
+		after.Uploads - before.Uploads, after.BytesDown - before.BytesDown, after.BytesUp - before.BytesUp, 0, 0}
 	want := Stats{Launches: 2, Submits: 2, Readbacks: 1, Uploads: 4, BytesDown: 128, BytesUp: 2 * (frameSlot + 128)}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -15,11 +15,19 @@ func (s matVecShape) consts(cols int) shaders.Consts {
 	return c
 }
 
-// matVecShape follows from the matrix and the kind of device, never from the number of columns: another shape would add up in
-// another order (the bit contract of package op).
+// pairs is the shape for kernels that treat rows in pairs.
+func (s matVecShape) pairs() matVecShape {
+	s.rows = max(s.rows, 2)
+	return s
+}
+
+// matVecShape follows from the matrix and the kind of device. The number of lanes decides the order of sums and so the bits:
+// it is the same for every number of columns (the bit contract of package op). rows and wg don't change bits; for several
+// columns cols replaces them.
 //
 // A processor has no latency to hide: a thread with rows of its own reads the activations once for all threads. A GPU wants
-// many threads, most of all for small matrices, whose time is the latency of the one read that each thread does.
+// many threads, most of all for small matrices, whose time is the latency of the few reads that each thread does. The numbers
+// are those of docs/kernels.md.
 func (d *Device) matVecShape(rows, cols int, f format) matVecShape {
 	if f.any() {
 		if cols <= 512 {
@@ -34,12 +42,27 @@ func (d *Device) matVecShape(rows, cols int, f format) matVecShape {
 	if d.info.Software {
 		return matVecShape{1, 1, 32}
 	}
-	s := matVecShape{128, 4, 128}
+	s := matVecShape{64, 2, 128}
+	switch {
+	case octets >= 768:
+		s.lanes = 128
+	case rows >= 1<<16:
+		s.lanes, s.rows = 32, 4
+	}
 	for s.lanes > 8 && s.lanes > octets {
 		s.lanes /= 2
 	}
-	for s.rows > 1 && rows/s.rows*s.lanes < 1<<18 { // fewer threads than a big GPU runs at once
-		s.rows /= 2
+	if s.rows == 2 && rows*octets <= 1<<19 {
+		s.rows = 1
+	}
+	return s
+}
+
+// several is the shape for several columns: the same lanes, but a weight that was decoded is used four times, so that more rows a
+// thread pay.
+func (d *Device) several(s matVecShape) matVecShape {
+	if !d.info.Software && d.shape == (matVecShape{}) {
+		s.rows = 4
 	}
 	return s
 }

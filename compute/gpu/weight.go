@@ -19,6 +19,8 @@ const (
 	pieceRows    = 64      // pieces of a matrix have a multiple of this many rows, the last one excepted
 )
 
+const weightUsage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopyDst | wgpu.BufferUsageCopySrc
+
 // weight implements op.Weight.
 type weight struct {
 	dev    *Device
@@ -29,12 +31,12 @@ type weight struct {
 	gone   atomic.Bool
 }
 
-// piece is a run of rows that fits in one binding per array (spec engine.md 5.8). Its arrays lie in one buffer.
+// piece is a run of rows that fits in one binding per array (spec engine.md 5.8). Its arrays lie in one store.
 type piece struct {
 	row0, rows int
 	before     int // rows of other matrices in the arrays, before these
-	buf        *wgpu.Buffer
-	arrays     []view
+	store      *store
+	arrays     []view // in the store's buffer
 }
 
 // at is the octets in the arrays before the piece's, of rows of cols values.
@@ -59,7 +61,9 @@ func (w *weight) Close() { w.dev.drop(w) }
 func (w *weight) release(d *Device) {
 	w.gone.Store(true)
 	for _, p := range w.pieces {
-		d.freeBuffer(p.buf)
+		if p.store != nil {
+			p.store.drop(d)
+		}
 	}
 	w.pieces = nil
 }
@@ -129,12 +133,12 @@ func (w *weight) allocate() error {
 			p.arrays = append(p.arrays, view{off: size, size: align(a*blocks, 4)})
 			size = align(size+a*blocks, alignment)
 		}
-		b, err := w.dev.createBuffer(w.spec.Name, size, wgpu.BufferUsageStorage|wgpu.BufferUsageCopyDst)
+		b, err := w.dev.createBuffer(w.spec.Name, size, weightUsage)
 		if err != nil {
 			w.release(w.dev)
 			return err
 		}
-		p.buf = b
+		p.store = &store{b, 1}
 		for j := range p.arrays {
 			p.arrays[j].buf = b
 		}
@@ -241,7 +245,7 @@ func (w *weight) settle(c *chunk) error {
 // write uploads a chunk. It runs on the device goroutine; writes counts what the library has staged.
 func (w *weight) write(c *chunk, writes *int) error {
 	for j, a := range w.format.arrays {
-		if err := w.dev.upload(c.piece.buf, c.piece.arrays[j].off+c.block*a, c.arrays[j]); err != nil {
+		if err := w.dev.upload(c.piece.store.buf, c.piece.arrays[j].off+c.block*a, c.arrays[j]); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,51 @@
+// gate[c][r] = w[r] . x[c], up[c][r] = w[F + r] . x[c], out[c][r] = gate / (1 + exp(-gate)) * up         one column at a time
+//
+// x (n, COLS), w (2 F, COLS) in any format: gate's rows, then up's; gate, up, out (n, F); F is params.rows.
+// One launch instead of three. A workgroup computes ROWS/2 WG/LANES rows of both, as rows.wgsl says, of one column.
+// Grid: x is the column, y and z fold the workgroups (32,768 a line).
+// Constants: COLS (multiple of 8), WG, LANES (1 or 8 up to WG, powers of two), ROWS (2, 4), NORM, FAST_HALF.
+struct Params {
+  rows: u32,
+  at: u32,    // octets in the arrays before the matrices
+  pad: u32,
+  eps: f32,
+}
+@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
+@group(1) @binding(1) var<storage, read> norm: array<vec4<f32>>;
+@group(1) @binding(2) var<storage, read_write> gate: array<f32>;
+@group(1) @binding(3) var<storage, read_write> up: array<f32>;
+@group(1) @binding(4) var<storage, read_write> out: array<f32>;
+@group(1) @binding(5) var<uniform> params: Params;
+
+const OCTETS: u32 = COLS / 8u;
+
+fn finish(col: u32, row: u32, g: f32, u: f32) {
+  if (row < params.rows) {
+    let at = col * params.rows + row;
+    gate[at] = g;
+    up[at] = u;
+    out[at] = g / (1.0 + exp(-g)) * u;
+  }
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+  let lane = select(t % LANES, 0u, LANES == 1u);
+  let first = (wid.z * 32768u + wid.y) * (WG / LANES) * (ROWS / 2u);
+  let col = wid.x;
+  if (first >= params.rows) {
+    return;
+  }
+  let row = first + t / LANES * (ROWS / 2u);
+  let r0 = min(row, params.rows - 1u);
+  let r1 = min(row + 1u, params.rows - 1u);
+  let r = vec4<u32>(r0, r0 + params.rows, r1, r1 + params.rows);
+  let v = meet(walk(r * OCTETS + params.at, col, lane), t, lane);
+  if (lane != 0u) {
+    return;
+  }
+  finish(col, row, v.x, v.y);
+  if (ROWS > 2u) {
+    finish(col, row + 1u, v.z, v.w);
+  }
+}
