@@ -87,6 +87,7 @@ func TestDealEventsAndStates(t *testing.T) {
 		if got := w.Snapshot(); got.Phase != session.Waiting || got.HostName != "anna" || len(got.Peers) != 4 {
 			t.Errorf("before the start: %s, host %q, %d peers", got.Phase, got.HostName, len(got.Peers))
 		}
+		w.engine.Hook(slow(time.Millisecond)) // the deal is told while it loads
 		p.start(h)
 		made := session.DealMade{Epoch: 1, Model: sessiontest.Key, Ctx: sessiontest.CtxDefault}
 		deal := sessiontest.Is(func(e session.DealMade) bool {
