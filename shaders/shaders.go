@@ -29,11 +29,11 @@ const WeightBinding = 8
 // Kernel says what a kernel's file needs.
 type Kernel struct {
 	Name     string
-	File     string   // without .wgsl
+	File     string   // without .wgsl; in the tables: "" when it is the name
 	Helpers  []string // decode helper files put in front, without .wgsl
 	Consts   []string // constants the file expects, all u32
 	Bindings string   // bind group 1 in order: r storage read, w storage read-write, u uniform
-	Weights  int      // arrays of the matrix, storage read, from WeightBinding on
+	Weights  int      // arrays that helpers declare, of a matrix or a cache, storage read, from WeightBinding on
 }
 
 // Format is a layout of weights: its decode file is decode_<Name>.wgsl.
@@ -52,6 +52,8 @@ var fixed = []Kernel{
 	{Name: "attn_combine", Helpers: []string{"splits", "reduce"}, Consts: []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, Bindings: "rw"},
 	{Name: "attn_decode_f16", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
 	{Name: "attn_decode_f32", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
+	{Name: "attn_split_f16", File: "attn_split", Helpers: []string{"splits", "kv_f16"}, Consts: attnConsts, Bindings: "rwu", Weights: 2},
+	{Name: "attn_split_f32", File: "attn_split", Helpers: []string{"splits", "kv_f32"}, Consts: attnConsts, Bindings: "rwu", Weights: 2},
 	{Name: "concat", Consts: []string{"FIRST", "WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "conv_causal", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrwwww"},
 	{Name: "conv_undo", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrw"},
@@ -104,7 +106,9 @@ var kernels = table()
 func table() []Kernel {
 	var all []Kernel
 	for _, k := range fixed {
-		k.File = k.Name
+		if k.File == "" {
+			k.File = k.Name
+		}
 		all = append(all, k)
 	}
 	for _, k := range families {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"pooled/compute/op"
@@ -43,6 +44,7 @@ type record struct {
 	consts           shaders.Consts
 	colsConsts       shaders.Consts // of the _cols form
 	views            []view         // without the trailing Params
+	cached           []view         // arrays of a cache that the kernel reads
 	matrix           *weight        // whose arrays the kernel reads, or nil; where they are is asked last, because merging moves them
 	piece            int
 	at               int // the parameter that says where they begin
@@ -326,6 +328,15 @@ func (b *builder) StoreKV(cache op.KV, k, v op.Buffer) {
 		views:  []view{m[0].view(), m[1].view(), c.view(c.keys), c.view(c.values)}, args: storeArgs{c, m[0], m[1]}}, nil, m...)
 }
 
+// directMax is the number of positions up to which a column's attention is one workgroup per head. On a GPU more of them wait less
+// than one, even with the launch that puts them together.
+func (d *Device) directMax() uint32 {
+	if d.info.Software {
+		return 256
+	}
+	return 128
+}
+
 // Attend records three dispatches of which a run launches the first, the last two, or all: see shape.
 func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	m := b.buffers("Attend", out, q)
@@ -347,17 +358,23 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	b.scratch = max(b.scratch, size)
 	consts := func(direct uint32) shaders.Consts {
 		return shaders.Consts{"HEADS": uint32(heads), "KVHEADS": uint32(kvHeads), "HD": uint32(hd), "SPLITS": uint32(splits),
-			"DIRECT": direct, "DIRECT_MAX": directMax, "WG": attnWG}
+			"DIRECT": direct, "DIRECT_MAX": b.p.dev.directMax(), "WG": attnWG}
 	}
-	r := record{op: "Attend", kernel: "attn_decode_" + c.kind.String(), shape: byDirect, x: uint32(heads), splits: splits,
-		consts: consts(1), views: []view{m[1].view(), c.view(c.keys), c.view(c.values), m[0].view()},
+	r := record{op: "Attend", shape: byDirect, splits: splits, consts: consts(1),
 		params: []uint32{math.Float32bits(float32(1 / math.Sqrt(float64(hd))))}}
+	keys, values, partial := c.view(c.keys), c.view(c.values), view{size: size, scratch: attendScratch}
+	if b.p.dev.plain {
+		r.kernel, r.x, r.views = "attn_decode_"+c.kind.String(), uint32(heads), []view{m[1].view(), keys, values, m[0].view()}
+	} else {
+		r.kernel, r.x = "attn_split_"+c.kind.String(), uint32(kvHeads*((heads/kvHeads+3)/4))
+		r.views, r.cached = []view{m[1].view(), m[0].view()}, []view{keys, values}
+	}
 	b.add(r, m[0], m[1])
-	r.shape, r.consts = bySplit, consts(0)
-	r.views = []view{m[1].view(), c.view(c.keys), c.view(c.values), {size: size, scratch: attendScratch}}
+	r.shape, r.consts, r.views = bySplit, consts(0), slices.Clone(r.views)
+	r.views[len(r.views)-1] = partial
 	b.add(r, nil, m[1])
 	b.add(record{op: "Attend", kernel: "attn_combine", shape: byCombine, x: uint32(heads),
-		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "SPLITS": uint32(splits), "DIRECT_MAX": directMax, "WG": attnWG},
+		consts: shaders.Consts{"HEADS": uint32(heads), "HD": uint32(hd), "SPLITS": uint32(splits), "DIRECT_MAX": b.p.dev.directMax(), "WG": attnWG},
 		views:  []view{{size: size, scratch: attendScratch}, m[0].view()}}, m[0])
 }
 

@@ -181,10 +181,10 @@ func (p *program) prepareTop(b *builder) (err error) {
 	return nil
 }
 
-// arrays are those of the matrix that the kernel reads.
+// arrays are those of the matrix or the cache that the kernel reads.
 func (r *record) arrays() []view {
 	if r.matrix == nil {
-		return nil
+		return r.cached
 	}
 	return r.matrix.pieces[r.piece].arrays
 }
@@ -410,15 +410,15 @@ func (p *program) launch(at uint32) error {
 				p.steps, bytes = p.steps[:0], s.bytes*int64(x)
 			}
 		case byDirect:
-			if y = uint32(n); pos+1 > directMax {
+			if y = uint32(n); pos+1 > int(p.dev.directMax()) {
 				continue
 			}
 		case bySplit, byCombine:
-			if y = uint32(n); pos+n <= directMax {
+			if y = uint32(n); pos+n <= int(p.dev.directMax()) {
 				continue
 			}
 			if s.shape == bySplit {
-				z = mostSplits(pos, n, s.splits)
+				z = mostSplits(pos, n, s.splits, int(p.dev.directMax()))
 			}
 		case byTopSlice, byTopMerge:
 			if r.k == 0 {
@@ -440,7 +440,7 @@ func (p *program) launch(at uint32) error {
 }
 
 // mostSplits is the largest number of splits of the n columns from pos on; splits.wgsl cuts them in the same way.
-func mostSplits(pos, n, splits int) uint32 {
+func mostSplits(pos, n, splits, directMax int) uint32 {
 	most := 0
 	for c := range n {
 		if count := pos + c + 1; count > directMax {

@@ -40,7 +40,10 @@ func (d *Device) matVecShape(rows, cols int, f format) matVecShape {
 	}
 	octets := cols / 8
 	if d.info.Software {
-		return matVecShape{1, 1, 32}
+		if rows < 1024 {
+			return matVecShape{1, 4, 8} // enough workgroups for a few cores
+		}
+		return matVecShape{1, 4, 32}
 	}
 	s := matVecShape{64, 2, 128}
 	switch {
