@@ -78,7 +78,7 @@ func shapeOf(w, h int) shape {
 
 // question waits for y or n in the key line.
 type question struct {
-	text widgets.Text
+	text func() widgets.Text // of the newest state
 	yes  func()
 }
 
@@ -343,7 +343,7 @@ func (c *console) drawFooter(screen tcell.Screen, r rect) rect {
 	m := widgets.KeylineModel{Hints: hints(c.bindings(), c.where())}
 	switch {
 	case c.ask != nil:
-		m.Ask = c.ask.text
+		m.Ask = c.ask.text()
 	case c.helping:
 		m.Hints = []widgets.Hint{{Key: "any key", Does: "back"}}
 	}

@@ -99,6 +99,18 @@ func TestCtrlCStopsClearsAsks(t *testing.T) {
 	wantCalls(t, d, "stop", "close")
 }
 
+// The count was the one of the moment at which it was asked: a client that left since was still in it.
+func TestQuestionAboutGuestsFollowsTheRoom(t *testing.T) {
+	st := room()
+	client := session.Peer{ID: "c", Name: "pooled chat", Kind: session.KindAPI}
+	st.Peers = append(st.Peers, client)
+	d := screenstest.New(t, st, screens.RunOptions{})
+	d.Type("q")
+	d.Shows("close the room for 2 devices? y/n")
+	d.Emit(func(st *session.State) { st.Peers = st.Peers[:2] }, session.PeerLeft{Peer: client.ID, Name: client.Name})
+	d.Shows("close the room for 1 device? y/n")
+}
+
 func TestCtrlCTwiceExitsAtOnce(t *testing.T) {
 	alone := room()
 	alone.Peers = alone.Peers[:1]

@@ -4,6 +4,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"pooled/session"
+	"pooled/widgets"
 )
 
 // interrupt is Ctrl-C: it stops the running answer, else clears the prompt, else asks to leave. A second one while the
@@ -33,12 +34,11 @@ func (c *console) clearPrompts() bool {
 
 // wantLeave leaves, after a yes where other devices would lose the room.
 func (c *console) wantLeave() {
-	n := c.guests()
-	if n == 0 {
+	if c.guests() == 0 {
 		c.leave()
 		return
 	}
-	c.ask = &question{textf("close the room for %s? y/n", count(n, "device")), c.leave}
+	c.ask = &question{func() widgets.Text { return textf("close the room for %s? y/n", count(c.guests(), "device")) }, c.leave}
 }
 
 func (c *console) leave() {
