@@ -2,7 +2,12 @@
 @group(1) @binding(8) var<storage, read> wq: array<vec4<f32>>;
 
 const HAS_MIN: bool = false;
+const SHARED: u32 = 1u;
 
-fn octet(o: u32) -> Octet {
-  return Octet(wq[2u * o], wq[2u * o + 1u], 1.0, 0.0);
+fn quants(o: u32) -> Quants {
+  return Quants(wq[2u * o], wq[2u * o + 1u]);
+}
+
+fn scale_of(o: u32) -> Scale {
+  return Scale(1.0, 0.0);
 }

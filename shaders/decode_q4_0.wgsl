@@ -3,9 +3,14 @@
 @group(1) @binding(9) var<storage, read> wd: array<u32>;
 
 const HAS_MIN: bool = false;
+const SHARED: u32 = 4u;
 
-fn octet(o: u32) -> Octet {
+fn quants(o: u32) -> Quants {
   let w = wq[o];
+  return Quants(vec4<f32>(nibbles(w)) - 8.0, vec4<f32>(nibbles(w >> 4u)) - 8.0);
+}
+
+fn scale_of(o: u32) -> Scale {
   let b = o >> 2u;
-  return Octet(vec4<f32>(nibbles(w)) - 8.0, vec4<f32>(nibbles(w >> 4u)) - 8.0, half_of(wd[b >> 1u] >> ((b & 1u) * 16u)), 0.0);
+  return Scale(half_of(wd[b >> 1u] >> ((b & 1u) * 16u)), 0.0);
 }

@@ -4,10 +4,15 @@
 @group(1) @binding(10) var<storage, read> wd: array<u32>;
 
 const HAS_MIN: bool = true;
+const SHARED: u32 = 4u;
 
-fn octet(o: u32) -> Octet {
+fn quants(o: u32) -> Quants {
   let w = wq[o];
   let h = wh[o >> 2u] >> ((o & 3u) * 8u);
+  return Quants(vec4<f32>(nibbles(w) | bits4(h)), vec4<f32>(nibbles(w >> 4u) | bits4(h >> 4u)));
+}
+
+fn scale_of(o: u32) -> Scale {
   let s = wd[o >> 2u];
-  return Octet(vec4<f32>(nibbles(w) | bits4(h)), vec4<f32>(nibbles(w >> 4u) | bits4(h >> 4u)), half_of(s), half_of(s >> 16u));
+  return Scale(half_of(s), half_of(s >> 16u));
 }

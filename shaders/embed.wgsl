@@ -21,13 +21,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   if (i >= OCTETS || row >= params.rows) {
     return;
   }
-  let w = octet(params.at + row * OCTETS + i);
+  let o = params.at + row * OCTETS + i;
+  let w = quants(o);
+  let s = scale_of(o);
   let to = (c * OCTETS + i) * 2u;
   if (HAS_MIN) { // exact products: the sum is rounded once, with or without fma
-    out[to] = w.d * w.lo + w.m;
-    out[to + 1u] = w.d * w.hi + w.m;
+    out[to] = s.d * w.lo + s.m;
+    out[to + 1u] = s.d * w.hi + s.m;
   } else {
-    out[to] = w.d * w.lo;
-    out[to + 1u] = w.d * w.hi;
+    out[to] = s.d * w.lo;
+    out[to + 1u] = s.d * w.hi;
   }
 }

@@ -10,8 +10,6 @@ struct Params {
   pad: u32,
   eps: f32,
 }
-@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(1) @binding(1) var<storage, read> norm: array<vec4<f32>>;
 @group(1) @binding(2) var<storage, read_write> gate: array<f32>;
 @group(1) @binding(3) var<storage, read_write> up: array<f32>;
 @group(1) @binding(4) var<storage, read_write> out: array<f32>;

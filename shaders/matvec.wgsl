@@ -12,8 +12,6 @@ struct Params {
   at: u32,      // octets in the arrays before the matrix
   eps: f32,
 }
-@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(1) @binding(1) var<storage, read> norm: array<vec4<f32>>;
 @group(1) @binding(2) var<storage, read_write> out: array<f32>;
 @group(1) @binding(3) var<uniform> params: Params;
 

@@ -11,8 +11,6 @@ struct Params {
   at: u32,      // octets in the arrays before the matrices
   eps: f32,
 }
-@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(1) @binding(1) var<storage, read> norm: array<vec4<f32>>;
 @group(1) @binding(2) var<storage, read_write> a: array<f32>;
 @group(1) @binding(3) var<storage, read_write> b: array<f32>;
 @group(1) @binding(4) var<storage, read_write> d: array<f32>;

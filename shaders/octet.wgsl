@@ -1,15 +1,18 @@
 // Decode helper: eight consecutive weights of a row, an octet, and their product with eight activations. Each format's
-// decode file reads its arrays (bindings 8 and up) and returns octets: weight i is d * q[i], plus m where the format has an
-// offset (HAS_MIN). Written with fma in a fixed order, so that kernels for one and for several columns round alike (the
+// decode file reads its arrays (bindings 8 and up): weight i of octet o is scale_of(o).d * quants(o)[i], plus scale_of(o).m where
+// the format has an offset (HAS_MIN). SHARED octets from a multiple of SHARED on have the same scale. Written with fma in a fixed order, so that kernels for one and for several columns round alike (the
 // bit contract of package op).
-struct Octet {
+struct Quants {
   lo: vec4<f32>, // the first four, unscaled
   hi: vec4<f32>,
+}
+
+struct Scale {
   d: f32,
   m: f32,
 }
 
-fn dot8(w: Octet, a: vec4<f32>, b: vec4<f32>) -> f32 {
+fn dot8(w: Quants, a: vec4<f32>, b: vec4<f32>) -> f32 {
   let s = fma(w.lo, a, w.hi * b);
   return (s.x + s.y) + (s.z + s.w);
 }
@@ -19,21 +22,24 @@ fn sum8(a: vec4<f32>, b: vec4<f32>) -> f32 {
   return (s.x + s.y) + (s.z + s.w);
 }
 
-// times adds an octet's product to acc; sum is sum8 of the activations.
-fn times(w: Octet, a: vec4<f32>, b: vec4<f32>, sum: f32, acc: f32) -> f32 {
+// scaled adds a product with unscaled weights to acc; sum is that of the activations.
+fn scaled(s: Scale, dot: f32, sum: f32, acc: f32) -> f32 {
   if (HAS_MIN) {
-    return fma(w.m, sum, fma(w.d, dot8(w, a, b), acc));
+    return fma(s.m, sum, fma(s.d, dot, acc));
   }
-  return fma(w.d, dot8(w, a, b), acc);
+  return fma(s.d, dot, acc);
 }
 
-// times4 is times for four columns.
-fn times4(w: Octet, a: array<vec4<f32>, 8>, sum: vec4<f32>, acc: vec4<f32>) -> vec4<f32> {
-  let p = vec4<f32>(dot8(w, a[0], a[1]), dot8(w, a[2], a[3]), dot8(w, a[4], a[5]), dot8(w, a[6], a[7]));
+fn scaled4(s: Scale, dot: vec4<f32>, sum: vec4<f32>, acc: vec4<f32>) -> vec4<f32> {
   if (HAS_MIN) {
-    return fma(vec4<f32>(w.m), sum, fma(vec4<f32>(w.d), p, acc));
+    return fma(vec4<f32>(s.m), sum, fma(vec4<f32>(s.d), dot, acc));
   }
-  return fma(vec4<f32>(w.d), p, acc);
+  return fma(vec4<f32>(s.d), dot, acc);
+}
+
+// dot8x4 is dot8 for four columns.
+fn dot8x4(w: Quants, a: array<vec4<f32>, 8>) -> vec4<f32> {
+  return vec4<f32>(dot8(w, a[0], a[1]), dot8(w, a[2], a[3]), dot8(w, a[4], a[5]), dot8(w, a[6], a[7]));
 }
 
 fn bytes4(w: u32) -> vec4<f32> { // two shifts beat unpack4x8snorm (spec engine.md 5.3)

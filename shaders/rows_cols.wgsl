@@ -1,5 +1,7 @@
 // Decode helper: rows.wgsl for four columns at a time. A weight is loaded and decoded once for the four; each column's sums
 // are formed in the same order as there, bit for bit. Columns past the run's are computed from whatever the buffer holds.
+const ALONE: u32 = 1u / LANES; // 1 when LANES is 1, else 0
+const EACH: u32 = ALONE * SHARED + 1u - ALONE;
 var<workgroup> red0: array<vec4<f32>, WG>;
 var<workgroup> red1: array<vec4<f32>, WG>;
 var<workgroup> red2: array<vec4<f32>, WG>;
@@ -23,43 +25,58 @@ fn square8(a: vec4<f32>, b: vec4<f32>) -> f32 {
 fn walk(r: vec4<u32>, col: u32, lane: u32) -> Sums {
   var a = Sums(vec4<f32>(), vec4<f32>(), vec4<f32>(), vec4<f32>(), vec4<f32>());
   let c0 = col * OCTETS * 2u;
-  for (var s = 0u; s < (OCTETS + LANES - 1u) / LANES; s += 1u) {
-    let i = s * LANES + lane;
-    if (OCTETS % LANES == 0u || i < OCTETS) {
-      let at = c0 + 2u * i;
-      var x0 = x[at];
-      var x1 = x[at + 1u];
-      var x2 = x[at + 2u * OCTETS];
-      var x3 = x[at + 2u * OCTETS + 1u];
-      var x4 = x[at + 4u * OCTETS];
-      var x5 = x[at + 4u * OCTETS + 1u];
-      var x6 = x[at + 6u * OCTETS];
-      var x7 = x[at + 6u * OCTETS + 1u];
-      if (NORM == 1u) {
-        a.square += vec4<f32>(square8(x0, x1), square8(x2, x3), square8(x4, x5), square8(x6, x7));
-        let n0 = norm[2u * i];
-        let n1 = norm[2u * i + 1u];
-        x0 = x0 * n0;
-        x1 = x1 * n1;
-        x2 = x2 * n0;
-        x3 = x3 * n1;
-        x4 = x4 * n0;
-        x5 = x5 * n1;
-        x6 = x6 * n0;
-        x7 = x7 * n1;
-      }
+  for (var s = 0u; s < (OCTETS / EACH + LANES - 1u) / LANES; s += 1u) {
+    let first = (s * LANES + lane) * EACH;
+    if (OCTETS % LANES == 0u || first < OCTETS) {
+      var pa = vec4<f32>();
+      var pb = vec4<f32>();
+      var pc = vec4<f32>();
+      var pd = vec4<f32>();
       var sum = vec4<f32>();
-      if (HAS_MIN) {
-        sum = vec4<f32>(sum8(x0, x1), sum8(x2, x3), sum8(x4, x5), sum8(x6, x7));
+      for (var k = 0u; k < EACH; k += 1u) {
+        let i = first + k;
+        let at = c0 + 2u * i;
+        var x0 = x[at];
+        var x1 = x[at + 1u];
+        var x2 = x[at + 2u * OCTETS];
+        var x3 = x[at + 2u * OCTETS + 1u];
+        var x4 = x[at + 4u * OCTETS];
+        var x5 = x[at + 4u * OCTETS + 1u];
+        var x6 = x[at + 6u * OCTETS];
+        var x7 = x[at + 6u * OCTETS + 1u];
+        if (NORM == 1u) {
+          a.square += vec4<f32>(square8(x0, x1), square8(x2, x3), square8(x4, x5), square8(x6, x7));
+          let n0 = norm[2u * i];
+          let n1 = norm[2u * i + 1u];
+          x0 = x0 * n0;
+          x1 = x1 * n1;
+          x2 = x2 * n0;
+          x3 = x3 * n1;
+          x4 = x4 * n0;
+          x5 = x5 * n1;
+          x6 = x6 * n0;
+          x7 = x7 * n1;
+        }
+        if (HAS_MIN) {
+          sum += vec4<f32>(sum8(x0, x1), sum8(x2, x3), sum8(x4, x5), sum8(x6, x7));
+        }
+        let xs = array<vec4<f32>, 8>(x0, x1, x2, x3, x4, x5, x6, x7);
+        pa += dot8x4(quants(r.x + i), xs);
+        if (ROWS > 1u) {
+          pb += dot8x4(quants(r.y + i), xs);
+        }
+        if (ROWS > 2u) {
+          pc += dot8x4(quants(r.z + i), xs);
+          pd += dot8x4(quants(r.w + i), xs);
+        }
       }
-      let xs = array<vec4<f32>, 8>(x0, x1, x2, x3, x4, x5, x6, x7);
-      a.a = times4(octet(r.x + i), xs, sum, a.a);
+      a.a = scaled4(scale_of(r.x + first), pa, sum, a.a);
       if (ROWS > 1u) {
-        a.b = times4(octet(r.y + i), xs, sum, a.b);
+        a.b = scaled4(scale_of(r.y + first), pb, sum, a.b);
       }
       if (ROWS > 2u) {
-        a.c = times4(octet(r.z + i), xs, sum, a.c);
-        a.d = times4(octet(r.w + i), xs, sum, a.d);
+        a.c = scaled4(scale_of(r.z + first), pc, sum, a.c);
+        a.d = scaled4(scale_of(r.w + first), pd, sum, a.d);
       }
     }
   }

@@ -8,7 +8,7 @@
 // plain one.
 //
 // Weight formats. A kernel that reads a matrix of any format is one file; each format has a decode file, put in front of
-// it, which declares the matrix's arrays (bindings WeightBinding and up) and the function octet that eight consecutive
+// it, which declares the matrix's arrays (bindings WeightBinding and up) and the functions quants and scale_of that eight consecutive
 // weights come from. So a format is one file and one line in Formats.
 package shaders
 
@@ -33,8 +33,12 @@ type Kernel struct {
 	Helpers  []string // decode helper files put in front, without .wgsl
 	Consts   []string // constants the file expects, all u32
 	Bindings string   // bind group 1 in order: r storage read, w storage read-write, u uniform
+	near     bool     // there is a form that reads its first two inputs from uniform bindings
 	Weights  int      // arrays that helpers declare, of a matrix or a cache, storage read, from WeightBinding on
 }
+
+// Uniform ends the names of the forms that read their first inputs from uniform bindings.
+const Uniform = "_uniform"
 
 // Format is a layout of weights: its decode file is decode_<Name>.wgsl.
 type Format struct {
@@ -84,12 +88,12 @@ var families = []Kernel{
 	{Name: "experts_down", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "experts_rows", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "experts_gate_up", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
-	{Name: "gate_up", Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
-	{Name: "gate_up_cols", Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
-	{Name: "matvec", Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
-	{Name: "matvec_cols", Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
-	{Name: "matvec3", Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
-	{Name: "matvec3_cols", Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "gate_up", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "gate_up_cols", near: true, Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "matvec", near: true, Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
+	{Name: "matvec_cols", near: true, Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
+	{Name: "matvec3", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
+	{Name: "matvec3_cols", near: true, Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
 }
 
 var (
@@ -119,6 +123,12 @@ func table() []Kernel {
 				n.Name += "_cols"
 			}
 			n.Helpers = append([]string{"half", "half_of", "octet", "decode_" + f.Name}, k.Helpers...)
+			if k.near {
+				u := n
+				u.Name, u.Bindings, u.Helpers = n.Name+Uniform, "uu"+n.Bindings[2:], append(slices.Clip(n.Helpers), "x_uniform")
+				n.Helpers = append(n.Helpers, "x_storage")
+				all = append(all, u)
+			}
 			all = append(all, n)
 		}
 	}

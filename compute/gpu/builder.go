@@ -255,15 +255,15 @@ func (d *Device) matVecRecord(name string, out *buffer, w *weight, i int, x *buf
 		bytes: p.bytes(), args: matVecArgs{out, w, x, acc}, consts: s.consts(w.spec.Cols),
 		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), 0, 0}}
 	r.several(d, s, w.spec.Cols, p.rows)
+	r.set("ACC", acc)
 	if w.format.any() {
-		r.set("ACC", acc)
 		r.views = []view{x.view(), p.arrays[0], out.view()}
 		return r
 	}
-	r.set("ACC", acc)
+	r.kernel, r.cols = r.kernel+d.form(x), r.cols+d.form(x)
 	r.set("NORM", 0)
 	r.set("FAST_HALF", d.fastHalf)
-	r.views = []view{x.view(), whole(d.shared.zero), out.view()}
+	r.views = []view{x.view(), x.view(), out.view()} // without a norm its weights are not read
 	r.matrix, r.piece, r.at = w, i, 3
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"pooled/shaders"
 )
@@ -138,6 +139,8 @@ func (f *fuser) norm(r *record, x *buffer) {
 	if a, ok := f.folded[x]; ok {
 		r.consts, r.colsConsts = maps.Clone(r.consts), maps.Clone(r.colsConsts)
 		r.set("NORM", 1)
+		r.kernel = strings.TrimSuffix(r.kernel, shaders.Uniform) + f.d.form(a.x)
+		r.cols = strings.TrimSuffix(r.cols, shaders.Uniform) + f.d.form(a.x)
 		r.views = append([]view{a.x.view(), a.w}, r.views[2:]...)
 		r.params = slices.Clone(r.params)
 		r.params[len(r.params)-1] = math.Float32bits(a.eps)
@@ -181,7 +184,7 @@ func (f *fuser) startsGateUp(i int) bool {
 
 func (f *fuser) merged(ws []*weight, outs []*buffer, x *buffer) record {
 	cols := ws[0].spec.Cols
-	views := []view{x.view(), whole(f.d.shared.zero)}
+	views := []view{x.view(), x.view()}
 	ends := []uint32{}
 	rows, bytes := 0, int64(0)
 	for i, w := range ws {
@@ -194,7 +197,7 @@ func (f *fuser) merged(ws []*weight, outs []*buffer, x *buffer) record {
 		views = append(views, whole(f.d.shared.sink))
 	}
 	s := f.d.matVecShape(rows, cols, ws[0].format)
-	r := record{op: "MatVec", kernel: ws[0].format.kernel("matvec3", ""), cols: ws[0].format.kernel("matvec3", "_cols"), shape: byMatVec,
+	r := record{op: "MatVec", kernel: ws[0].format.kernel("matvec3", f.d.form(x)), cols: ws[0].format.kernel("matvec3", "_cols"+f.d.form(x)), shape: byMatVec,
 		bytes: bytes, consts: s.consts(cols), views: views, matrix: ws[0], at: 3,
 		params: []uint32{uint32(rows), ends[0], ends[1], 0, 0}}
 	r.several(f.d, s, cols, rows)
@@ -217,9 +220,9 @@ func (f *fuser) gateUp(a, b, c record) (record, bool, error) {
 	}
 	rows, cols := g.w.spec.Rows, g.w.spec.Cols
 	sh := f.d.matVecShape(2*rows, cols, g.w.format).pairs()
-	r := record{op: "MatVec, SiluMul", kernel: g.w.format.kernel("gate_up", ""), cols: g.w.format.kernel("gate_up", "_cols"),
+	r := record{op: "MatVec, SiluMul", kernel: g.w.format.kernel("gate_up", f.d.form(g.x)), cols: g.w.format.kernel("gate_up", "_cols"+f.d.form(g.x)),
 		shape: byMatVec, bytes: g.w.bytes + u.w.bytes, consts: sh.consts(cols), matrix: g.w, at: 1,
-		views:  []view{g.x.view(), whole(f.d.shared.zero), g.out.view(), u.out.view(), s.out.view()},
+		views:  []view{g.x.view(), g.x.view(), g.out.view(), u.out.view(), s.out.view()},
 		params: []uint32{uint32(rows), 0, 0, 0}}
 	r.several(f.d, sh, cols, 2*rows)
 	r.set("NORM", 0)

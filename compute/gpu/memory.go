@@ -41,7 +41,7 @@ func (d *Device) Buffer(name string, width int) (op.Buffer, error) {
 	}
 	b := &buffer{dev: d, name: name, width: width}
 	err := d.do(func() (err error) {
-		if b.buf, err = d.createBuffer(name, int64(width)*4*op.MaxCols, storage); err == nil {
+		if b.buf, err = d.createBuffer(name, int64(width)*4*op.MaxCols, storage|wgpu.BufferUsageUniform); err == nil {
 			d.live[b] = struct{}{}
 		}
 		return err

@@ -19,7 +19,7 @@ const (
 	pieceRows    = 64      // pieces of a matrix have a multiple of this many rows, the last one excepted
 )
 
-const weightUsage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopyDst | wgpu.BufferUsageCopySrc
+const weightUsage = wgpu.BufferUsageStorage | wgpu.BufferUsageUniform | wgpu.BufferUsageCopyDst | wgpu.BufferUsageCopySrc
 
 // weight implements op.Weight.
 type weight struct {
