@@ -141,6 +141,8 @@ func (d *fake) WeightBytes(t quant.Type, rows, cols int) int64 {
 	return n
 }
 
+func (d *fake) ProgramBytes(op.Sketch) int64 { return 0 }
+
 func (d *fake) Program(name string) op.Builder { return &fakeBuilder{d: d, name: name} }
 
 // orNil avoids an interface that holds a nil pointer.

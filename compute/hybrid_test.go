@@ -26,11 +26,11 @@ func TestHybridFacts(t *testing.T) {
 		if got, want := m.DraftBytes, s.bytesOf("blk.5."); got != want {
 			t.Errorf("%s: the draft block has %d bytes, want %d", arch, got, want)
 		}
-		// Layer 2 alone is attention: one key head of 10, keys and values, in halves; averaged over 5 layers and rounded up.
-		if got := m.KVPerPos(op.KVF16); got != (2*2*10+4)/5 {
+		// Layer 2 alone is attention: one key head, keys and values, in halves; averaged over 5 layers and rounded up.
+		if got := m.KVPerPos(op.KVF16); got != (2*2*hybridHead+4)/5 {
 			t.Errorf("%s: a position takes %d bytes", arch, got)
 		}
-		spec := op.RecurrentSpec{Channels: 2*12 + 24, Taps: 3, Heads: 4, Dim: 6}
+		spec := op.RecurrentSpec{Channels: 2*24 + 48, Taps: 3, Heads: 4, Dim: 12}
 		if got, want := m.StateBytes(1), spec.Bytes()+spec.UndoBytes(); got != want || m.StateBytes(2) != 0 || m.StateBytes(-1) != 0 || m.StateBytes(5) != 0 {
 			t.Errorf("%s: a state takes %d bytes, want %d", arch, got, want)
 		}
@@ -153,7 +153,7 @@ func TestBadHybrids(t *testing.T) {
 	}{
 		{"no state size", "qwen35", func(s *synth) *synth { return s.set("qwen35.ssm.state_size", nil) }, "ssm.state_size"},
 		{"no taps", "qwen35", func(s *synth) *synth { return s.set("qwen35.ssm.conv_kernel", uint32(1)) }, "ssm.conv_kernel"},
-		{"another inner size", "qwen35", func(s *synth) *synth { return s.set("qwen35.ssm.inner_size", uint32(25)) }, "25 is not 4 heads of 6"},
+		{"another inner size", "qwen35", func(s *synth) *synth { return s.set("qwen35.ssm.inner_size", uint32(49)) }, "49 is not 4 heads of 12"},
 		{"heads that can't share", "qwen35", func(s *synth) *synth { return s.set("qwen35.ssm.group_count", uint32(3)) }, "can't share 3 key heads"},
 		{"no interval", "qwen35", func(s *synth) *synth { return s.set("qwen35.full_attention_interval", uint32(0)) }, "full_attention_interval"},
 		{"another interval", "qwen35", func(s *synth) *synth { return s.set("qwen35.full_attention_interval", uint32(2)) }, "blk.1.attn_q.weight is missing"},
@@ -162,9 +162,9 @@ func TestBadHybrids(t *testing.T) {
 		{"drafts only", "qwen35", func(s *synth) *synth { return s.set("qwen35.nextn_predict_layers", uint32(6)) }, "6 of 6 blocks"},
 		{"no draft block", "qwen35", func(s *synth) *synth { return s.change("blk.5.nextn.eh_proj.weight", quant.F32) }, "blk.5.nextn.eh_proj.weight is missing"},
 		{"draft norm of another width", "qwen35", func(s *synth) *synth { return s.change("blk.5.nextn.shared_head_norm.weight", quant.F32, 35) }, "shape [35]"},
-		{"taps in halves", "qwen35", func(s *synth) *synth { return s.change("blk.0.ssm_conv1d.weight", quant.F16, 3, 48) }, "only F32"},
+		{"taps in halves", "qwen35", func(s *synth) *synth { return s.change("blk.0.ssm_conv1d.weight", quant.F16, 3, 96) }, "only F32"},
 		{"no decay", "qwen35", func(s *synth) *synth { return s.change("blk.0.ssm_a", quant.F32) }, "blk.0.ssm_a is missing"},
-		{"query without gate", "qwen35", func(s *synth) *synth { return s.change("blk.2.attn_q.weight", quant.F32, 36, 30) }, "blk.2.attn_q.weight has shape [36 30]"},
+		{"query without gate", "qwen35", func(s *synth) *synth { return s.change("blk.2.attn_q.weight", quant.F32, 36, 72) }, "blk.2.attn_q.weight has shape [36 72]"},
 		{"no experts", "qwen35moe", func(s *synth) *synth { return s.set("qwen35moe.expert_count", nil) }, "expert_count"},
 		{"no experts used", "qwen35moe", func(s *synth) *synth { return s.set("qwen35moe.expert_used_count", uint32(0)) }, "expert_used_count"},
 		{"more used than there are", "qwen35moe", func(s *synth) *synth { return s.set("qwen35moe.expert_used_count", uint32(6)) }, "6 is not between 1 and 5"},

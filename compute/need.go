@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"pooled/compute/op"
 	"pooled/compute/quant"
@@ -119,33 +120,60 @@ func (z *sizer) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
 	return nil, fmt.Errorf("%w: memory without a device", ErrCall)
 }
 
-func (z *sizer) Program(string) op.Builder { return sizedBuilder{z} }
+func (z *sizer) ProgramBytes(s op.Sketch) int64 { return z.dev.ProgramBytes(s) }
 
-// sizedBuilder takes any recording. What programs have for themselves is small beside the rest and not counted.
-type sizedBuilder struct{ z *sizer }
+func (z *sizer) Program(string) op.Builder { return &sketcher{z: z} }
 
-func (sizedBuilder) Build() (op.Program, error) { return &sized{}, nil }
-
-func (sizedBuilder) Embed(op.Buffer, op.Weight)                           {}
-func (sizedBuilder) Input(op.Buffer)                                      {}
-func (sizedBuilder) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     {}
-func (sizedBuilder) MatVec(op.Buffer, op.Weight, op.Buffer)               {}
-func (sizedBuilder) MatVecAdd(op.Buffer, op.Weight, op.Buffer)            {}
-func (sizedBuilder) NormRope(op.Buffer, op.Weight, int, op.Rope, float32) {}
-func (sizedBuilder) StoreKV(op.KV, op.Buffer, op.Buffer)                  {}
-func (sizedBuilder) Attend(op.Buffer, op.Buffer, op.KV, int, int)         {}
-func (sizedBuilder) SiluMul(op.Buffer, op.Buffer, op.Buffer)              {}
-func (sizedBuilder) Deinterleave(op.Buffer, op.Buffer, op.Buffer, int)    {}
-func (sizedBuilder) SigmoidMul(op.Buffer, op.Buffer)                      {}
-func (sizedBuilder) Conv(op.Buffer, op.Buffer, op.Weight, op.Recurrent)   {}
-func (sizedBuilder) Delta(op.Buffer, op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Recurrent, int) {
+// sketcher is a builder that notes what the memory of a program depends on.
+type sketcher struct {
+	z *sizer
+	s op.Sketch
 }
-func (sizedBuilder) NormGate(op.Buffer, op.Buffer, op.Buffer, op.Weight, int, float32) {}
-func (sizedBuilder) Route(op.Buffer, op.Buffer, int)                                   {}
-func (sizedBuilder) Experts(op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Weight, int, int) {
+
+func (k *sketcher) Build() (op.Program, error) {
+	k.z.need.Work += k.z.dev.ProgramBytes(k.s)
+	return &sized{}, nil
 }
-func (sizedBuilder) GateAdd(op.Buffer, op.Buffer, op.Buffer) {}
-func (sizedBuilder) Concat(op.Buffer, op.Buffer, op.Buffer)  {}
-func (sizedBuilder) Output(op.Buffer)                        {}
-func (sizedBuilder) Tail(op.Buffer, op.Buffer)               {}
-func (sizedBuilder) Logits(op.Buffer)                        {}
+
+func (k *sketcher) Attend(_, q op.Buffer, cache op.KV, heads, kvHeads int) {
+	k.s.Steps++
+	a := op.AttendSize{Heads: heads, KVHeads: kvHeads, Head: q.Width() / heads, Capacity: cache.Capacity()}
+	if !slices.Contains(k.s.Attend, a) {
+		k.s.Attend = append(k.s.Attend, a)
+	}
+}
+
+func (k *sketcher) Experts(_, _, _ op.Buffer, gate, _, _ op.Weight, experts, used int) {
+	k.s.Steps++
+	e := op.ExpertsSize{Used: used, Inner: gate.Spec().Rows / experts}
+	if !slices.Contains(k.s.Experts, e) {
+		k.s.Experts = append(k.s.Experts, e)
+	}
+}
+
+func (k *sketcher) Logits(x op.Buffer) {
+	k.s.Steps++
+	k.s.Logits = x.Width()
+}
+
+func (k *sketcher) Embed(op.Buffer, op.Weight)                           { k.s.Steps++ }
+func (k *sketcher) Input(op.Buffer)                                      { k.s.Steps++ }
+func (k *sketcher) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     { k.s.Steps++ }
+func (k *sketcher) MatVec(op.Buffer, op.Weight, op.Buffer)               { k.s.Steps++ }
+func (k *sketcher) MatVecAdd(op.Buffer, op.Weight, op.Buffer)            { k.s.Steps++ }
+func (k *sketcher) NormRope(op.Buffer, op.Weight, int, op.Rope, float32) { k.s.Steps++ }
+func (k *sketcher) StoreKV(op.KV, op.Buffer, op.Buffer)                  { k.s.Steps++ }
+func (k *sketcher) SiluMul(op.Buffer, op.Buffer, op.Buffer)              { k.s.Steps++ }
+func (k *sketcher) Deinterleave(op.Buffer, op.Buffer, op.Buffer, int)    { k.s.Steps++ }
+func (k *sketcher) SigmoidMul(op.Buffer, op.Buffer)                      { k.s.Steps++ }
+func (k *sketcher) Conv(op.Buffer, op.Buffer, op.Weight, op.Recurrent)   { k.s.Steps++ }
+func (k *sketcher) Delta(op.Buffer, op.Buffer, op.Buffer, op.Buffer, op.Weight, op.Weight, op.Recurrent, int) {
+	k.s.Steps++
+}
+func (k *sketcher) NormGate(op.Buffer, op.Buffer, op.Buffer, op.Weight, int, float32) { k.s.Steps++ }
+func (k *sketcher) Route(op.Buffer, op.Buffer, int)                                   { k.s.Steps++ }
+
+func (k *sketcher) GateAdd(op.Buffer, op.Buffer, op.Buffer) { k.s.Steps++ }
+func (k *sketcher) Concat(op.Buffer, op.Buffer, op.Buffer)  { k.s.Steps++ }
+func (k *sketcher) Output(op.Buffer)                        { k.s.Steps++ }
+func (k *sketcher) Tail(op.Buffer, op.Buffer)               { k.s.Steps++ }

@@ -75,9 +75,9 @@ func newSynth(t testing.TB) *synth {
 const (
 	hybridLayers  = 5 // and a draft block; every third is attention
 	hybridHeads   = 3
-	hybridHead    = 10
+	hybridHead    = 24
 	hybridTaps    = 3
-	hybridDim     = 6
+	hybridDim     = 12
 	hybridKeys    = 2
 	hybridValues  = 4
 	hybridExperts = 5

@@ -117,6 +117,8 @@ type Device interface {
 	Program(name string) Builder
 	// WeightBytes is what Load would take for a weight of that format and size, 0 for a format without a kernel.
 	WeightBytes(t quant.Type, rows, cols int) int64
+	// ProgramBytes is what a program would take for itself.
+	ProgramBytes(s Sketch) int64
 	// Used is the number of bytes of device memory held now.
 	Used() int64
 	Close() error

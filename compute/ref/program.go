@@ -54,6 +54,9 @@ func (r *run) look(v []float32) {
 	}
 }
 
+// ProgramBytes is 0: scratch memory belongs to the process, not to the device.
+func (d *device) ProgramBytes(op.Sketch) int64 { return 0 }
+
 // Run checks the frame, then computes the steps in order. On op.ErrNotFinite out is filled all the same.
 func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
 	if err := p.check(f, in, out); err != nil {

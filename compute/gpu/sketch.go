@@ -1,0 +1,27 @@
+package gpu
+
+import "pooled/compute/op"
+
+// ProgramBytes follows what prepare makes.
+func (d *Device) ProgramBytes(s op.Sketch) int64 {
+	sum := max(int64(s.Steps), 1) * alignment
+	var scratch, slots int64
+	for _, a := range s.Attend {
+		scratch = max(scratch, attendScratchBytes(a.Heads, a.KVHeads, a.Head))
+	}
+	for _, e := range s.Experts {
+		slots = max(slots, int64(op.MaxCols)*int64(e.Used)*int64(e.Inner)*4)
+	}
+	sum += scratch + 3*slots
+	if s.Logits > 0 {
+		slices := int64(groups(s.Logits, topSlice))
+		sum += op.MaxCols * (slices*(op.MaxTopK*8+4) + (2+2*op.MaxTopK)*4)
+	}
+	return sum
+}
+
+// attendScratchBytes is the size of the partial results of an Attend.
+func attendScratchBytes(heads, kvHeads, head int) int64 {
+	splits := min(max(256/kvHeads, 16), 64)
+	return int64(op.MaxCols) * int64(heads) * int64(splits) * int64(head+2) * 4
+}

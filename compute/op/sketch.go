@@ -1,0 +1,23 @@
+package op
+
+// Sketch is what the memory of a program itself depends on. A graph that is only sketched makes nothing: so the memory
+// that a graph needs is known before anything is loaded.
+type Sketch struct {
+	Steps   int           // operations recorded
+	Attend  []AttendSize  // each different one
+	Experts []ExpertsSize // each different one
+	Logits  int           // width of Logits' buffer; 0 without
+}
+
+// AttendSize is the size of an Attend.
+type AttendSize struct {
+	Heads, KVHeads int
+	Head           int // values of a head
+	Capacity       int // of the cache
+}
+
+// ExpertsSize is the size of an Experts.
+type ExpertsSize struct {
+	Used  int // experts of a column
+	Inner int // rows of one expert's gate
+}
