@@ -7,7 +7,8 @@
 // A workgroup treats COLUMNS values of one head, column of the run after column; its threads are COLUMNS by GROUPS, each with
 // DIM/GROUPS keys: one sweep forms both sums, which meet in workgroup memory, a second one updates (its reads are
 // cached). Grid: x over the parts of a head, y is the head.
-// Constants: HEADS, KEYHEADS, DIM, COLUMNS (divides DIM), GROUPS (divides DIM), WG = COLUMNS GROUPS, at least 16.
+// Constants: HEADS, KEYHEADS, DIM, COLUMNS (divides DIM), GROUPS (divides DIM), WG (at least COLUMNS GROUPS and 16;
+// threads beyond that only help to load).
 // One thread a value with all keys took 39 us where the sweep by groups is bound by memory (spec engine.md 5.5).
 @group(1) @binding(0) var<storage, read> y: array<f32>;
 @group(1) @binding(1) var<storage, read> alpha: array<f32>;
@@ -58,12 +59,13 @@ fn keep_inputs(h: u32, part: u32, t: u32) {
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let h = wid.y;
   let key = h % KEYHEADS;
+  let works = t < COLUMNS * GROUPS;
   let j = wid.x * COLUMNS + t % COLUMNS;
-  let first = t / COLUMNS * KEYS;
+  let first = min(t / COLUMNS, GROUPS - 1u) * KEYS;
   let base = (h * DIM + first) * DIM + j;
   if (frame.keep == 1u) {
     keep_inputs(h, wid.x, t);
-    for (var i = 0u; i < KEYS; i += 1u) {
+    for (var i = 0u; i < KEYS && works; i += 1u) {
       kept[base + i * DIM] = state[base + i * DIM];
     }
   }
@@ -105,10 +107,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     let v = y[at + (2u * KEYHEADS + h) * DIM + j];
     let d = b * (v - decay * k_norm * sum_k);
     let step = k_norm * d;
-    for (var i = 0u; i < KEYS; i += 1u) {
+    for (var i = 0u; i < KEYS && works; i += 1u) {
       state[base + i * DIM] = fma(ks[first + i], step, decay * state[base + i * DIM]);
     }
-    if (first == 0u) {
+    if (t < COLUMNS) {
       out[(c * HEADS + h) * DIM + j] = fma(decay * q_norm, sum_q, d * dot_kq) / sqrt(f32(DIM));
     }
     workgroupBarrier(); // before the next column's qs, ks and parts

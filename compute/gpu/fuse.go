@@ -47,7 +47,7 @@ type fuser struct {
 	d      *Device
 	hidden *buffer // of Output: has to hold what was recorded
 	recs   []record
-	folded map[*buffer]normArgs // buffers that are norms of others, not computed at all
+	folded map[*buffer]normArgs // buffers that are norms of others, formed by the matrices that read them
 	out    []record
 }
 
@@ -71,9 +71,11 @@ func (f *fuser) next() (n int, err error) {
 	recs := f.recs
 	if a, ok := recs[0].args.(normArgs); ok {
 		delete(f.folded, a.out)
-		if f.foldable(a) {
+		if fold, dead := f.foldable(a); fold {
 			f.folded[a.out] = a
-			return 1, nil
+			if dead {
+				return 1, nil
+			}
 		}
 	}
 	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
@@ -103,32 +105,31 @@ func (f *fuser) add(r record, n int) int {
 	return n
 }
 
-// foldable says whether a norm can be left to the matrices that read it: nothing else reads it until it is computed anew in the
-// same program, its input stays until then, and they are few.
-func (f *fuser) foldable(a normArgs) bool {
-	if a.out == f.hidden || a.x.width%8 != 0 {
-		return false
+// foldable says whether the matrices that read a norm form it themselves: until it is computed anew or the program ends nothing
+// else reads it, its input stays, and they are few. That must not depend on what the program holds besides: a layer has the same
+// bits alone and among others. Only whether the norm is computed too does: it is left out (dead) when it is computed anew in this
+// program, so that no other program can want it.
+func (f *fuser) foldable(a normArgs) (fold, dead bool) {
+	if a.x.width%8 != 0 {
+		return false, false
 	}
 	readers, changed := 0, false
 	for _, r := range f.recs[1:] {
-		if r.tail != f.recs[0].tail {
-			return false
+		if again, ok := r.args.(normArgs); ok && again.out == a.out && again.x != a.out {
+			return readers > 0, r.tail == f.recs[0].tail && a.out != f.hidden
 		}
-		if again, ok := r.args.(normArgs); ok && again.out == a.out {
-			return readers > 0 && again.x != a.out
-		}
-		if r.out == a.out {
-			return false
+		if r.out == a.out || r.out2 == a.out {
+			return false, false
 		}
 		if slices.Contains(r.reads, a.out) {
 			m, ok := r.args.(matVecArgs)
-			if readers++; !ok || changed || m.w.format.any() || m.out == a.x || readers > maxFolds {
-				return false
+			if readers++; !ok || changed || m.w.format.any() || m.out == a.x || readers > maxFolds || r.tail != f.recs[0].tail {
+				return false, false
 			}
 		}
 		changed = changed || r.out == a.x || r.out2 == a.x
 	}
-	return false
+	return readers > 0, false
 }
 
 // maxFolds is how many matrices may form a norm each for themselves.

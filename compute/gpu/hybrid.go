@@ -128,12 +128,9 @@ func (b *builder) Delta(out, y, alpha, beta op.Buffer, a, dt op.Weight, st op.Re
 		return
 	}
 	columns, grps := b.p.dev.deltaShape(s.spec)
-	if !b.require(columns*grps >= 16 && dim%grps == 0, "Delta", "heads of %d values are not supported", dim) {
-		return
-	}
 	r := record{op: "Delta", kernel: "deltanet_step", shape: byAll, x: uint32(dim / columns), y: uint32(heads),
 		consts: shaders.Consts{"HEADS": uint32(heads), "KEYHEADS": uint32(keyHeads), "DIM": uint32(dim), "COLUMNS": uint32(columns),
-			"GROUPS": uint32(grps), "WG": uint32(columns * grps)},
+			"GROUPS": uint32(grps), "WG": uint32(max(columns*grps, 16))},
 		views: []view{m[1].view(), m[2].view(), m[3].view(), va, vdt, m[0].view(), whole(s.state), whole(s.kept)}}
 	s.delta, s.needs = &r, b.p.uses[len(b.p.uses)-2:len(b.p.uses):len(b.p.uses)]
 	b.add(r, m[0], m[1], m[2], m[3])
@@ -143,7 +140,7 @@ func (b *builder) Delta(out, y, alpha, beta op.Buffer, a, dt op.Weight, st op.Re
 // depend on the run: bits don't either.
 func (d *Device) deltaShape(s op.RecurrentSpec) (columns, grps int) {
 	columns, grps = s.Dim, 1
-	if d.info.Software && s.Dim >= 16 && s.Dim <= 256 {
+	if d.info.Software {
 		return columns, grps
 	}
 	for columns > 32 && columns%2 == 0 {

@@ -83,7 +83,7 @@ func (n *net) control(c op.Control) {
 	n.r.check(n.mem.Apply(n.r.t.Context(), c))
 }
 
-var netCases = []netCase{{2, 4, 64, 4}, {2, 6, 128, 4}, {1, 1, 16, 2}, {3, 3, 32, 5}}
+var netCases = []netCase{{2, 4, 64, 4}, {2, 6, 128, 4}, {1, 1, 16, 2}, {3, 3, 32, 5}, {1, 2, 6, 4}, {1, 1, 1, 3}}
 
 func TestDelta(t *testing.T) {
 	eachLimits(t, func(t *testing.T, g *rig) {
