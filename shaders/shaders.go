@@ -65,6 +65,8 @@ var fixed = []Kernel{
 	{Name: "deinterleave", Consts: []string{"WIDTH", "HD", "WG"}, Bindings: "rww"},
 	{Name: "deltanet_step", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "KEYHEADS", "DIM", "COLUMNS", "GROUPS", "WG"}, Bindings: "rrrrrwww"},
 	{Name: "embed_any", Consts: []string{"COLS", "WG"}, Bindings: "rwu"},
+	{Name: "experts_down_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
+	{Name: "experts_rows_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
 	{Name: "gate_add", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "kv_store_f16", Helpers: []string{"half"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
 	{Name: "kv_store_f32", Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},

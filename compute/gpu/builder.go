@@ -355,7 +355,6 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	splits := min(max(256/kvHeads, 16), 64)
 	b.p.capacity = min(b.p.capacity, c.capacity)
 	size := int64(op.MaxCols) * int64(heads) * int64(splits) * int64(hd+2) * 4
-	b.scratch = max(b.scratch, size)
 	consts := func(direct uint32) shaders.Consts {
 		return shaders.Consts{"HEADS": uint32(heads), "KVHEADS": uint32(kvHeads), "HD": uint32(hd), "SPLITS": uint32(splits),
 			"DIRECT": direct, "DIRECT_MAX": b.p.dev.directMax(), "WG": attnWG}
@@ -370,6 +369,7 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 		r.views, r.cached = []view{m[1].view(), m[0].view()}, []view{keys, values}
 	}
 	b.add(r, m[0], m[1])
+	b.scratch = max(b.scratch, size)
 	r.shape, r.consts, r.views = bySplit, consts(0), slices.Clone(r.views)
 	r.views[len(r.views)-1] = partial
 	b.add(r, nil, m[1])

@@ -196,12 +196,6 @@ func (b *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, exper
 		!b.require(m[0] != m[1] && m[0] != m[2], "Experts", "reads and writes buffer %s", m[0].name) {
 		return
 	}
-	for _, w := range []*weight{wg, wu, wd} {
-		if w.format.any() {
-			b.lacks("Experts", w)
-			return
-		}
-	}
 	b.experts(expertArgs{out: m[0], x: m[1], sel: m[2], gate: wg, up: wu, down: wd, experts: experts, used: used, ff: ff})
 }
 
@@ -231,14 +225,21 @@ func (b *builder) experts(a expertArgs) {
 // expertRecord is a launch over one piece of a matrix with f rows for every expert.
 func (d *Device) expertRecord(kernel string, w *weight, i, used, f int, views []view) record {
 	p := w.pieces[i]
+	columns := used
+	if kernel == "experts_down" {
+		columns = 1
+	}
+	if w.format.any() {
+		views[1] = p.arrays[0]
+		return record{op: "Experts", kernel: w.format.kernel(kernel, ""), shape: byColumnX, columns: columns, y: groups(f, elementWG), z: 1,
+			consts: shaders.Consts{"COLS": uint32(w.spec.Cols), "F": uint32(f), "USED": uint32(used), "WG": elementWG}, views: views,
+			params: []uint32{uint32(p.rows), uint32(p.row0)}}
+	}
 	s := d.matVecShape(f*used, w.spec.Cols, w.format)
 	consts := s.consts(w.spec.Cols)
 	consts["F"], consts["USED"], consts["NORM"], consts["FAST_HALF"] = uint32(f), uint32(used), 0, d.fastHalf
-	r := record{op: "Experts", kernel: w.format.kernel(kernel, ""), shape: byColumnX, columns: used, consts: consts, views: views,
+	r := record{op: "Experts", kernel: w.format.kernel(kernel, ""), shape: byColumnX, columns: columns, consts: consts, views: views,
 		matrix: w, piece: i, at: 2, params: []uint32{uint32(p.rows), uint32(p.row0), 0, 0}}
-	if kernel == "experts_down" {
-		r.columns = 1
-	}
 	r.y, r.z = fold(groups(f, s.rowsPerWG()))
 	return r
 }

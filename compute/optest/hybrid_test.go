@@ -115,7 +115,7 @@ func TestExperts(t *testing.T) {
 		width, ff, experts, choose int
 	}{
 		{quant.Q4_0, quant.Q4_1, 64, 96, 8, 2}, {quant.Q8_0, quant.Q5_0, 192, 64, 16, 4}, {quant.Q4_K, quant.Q6_K, 256, 256, 5, 3},
-		{quant.F32, quant.BF16, 40, 24, 4, 1},
+		{quant.F32, quant.BF16, 40, 24, 4, 1}, {quant.F32, quant.F16, 36, 20, 5, 2},
 	}
 	eachLimits(t, func(t *testing.T, g *rig) {
 		for _, c := range cases {
