@@ -62,7 +62,7 @@ func TestUnlessHungUp(t *testing.T) {
 				if c.after > 0 {
 					defer time.AfterFunc(c.after, cancel).Stop()
 				}
-				if got := UnlessHungUp(ctx, c.err); got != c.want {
+				if got := UnlessHungUp(ctx, c.err); !errors.Is(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
 				}
 			})

@@ -85,13 +85,13 @@ func TestHostsStayOnThisComputer(t *testing.T) {
 		"127.0.0.1:9000": true, "localhost:9000": true, "ws://[::1]:9000": true, "ws://127.8.8.8:1/x": true,
 		"cloud": false, "192.168.1.5:9000": false, "127.0.0.1:9000,example.org": false, "wss://localhost.example.org": false,
 	} {
-		_, gotLocal, err := servers(&Spec{Options: session.Options{Role: session.Host}, Signal: spec})
+		_, _, err := servers(&Spec{Options: session.Options{Role: session.Host}, Signal: spec})
 		var p *session.Problem
 		if local && err != nil || !local && (!errors.As(err, &p) || p.Code != "not-loopback") {
 			t.Errorf("host on %s: %v, want allowed %v", spec, err, local)
 		}
-		if _, gotLocal, err = servers(&Spec{Options: session.Options{Role: session.Worker}, Signal: spec}); err != nil || gotLocal != local {
-			t.Errorf("worker on %s: local %v, %v, want %v", spec, gotLocal, err, local)
+		if _, got, err := servers(&Spec{Options: session.Options{Role: session.Worker}, Signal: spec}); err != nil || got != local {
+			t.Errorf("worker on %s: local %v, %v, want %v", spec, got, err, local)
 		}
 	}
 }
