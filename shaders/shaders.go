@@ -68,6 +68,7 @@ var fixed = []Kernel{
 	{Name: "experts_down_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
 	{Name: "experts_rows_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
 	{Name: "gate_add", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
+	{Name: "half_probe", Consts: []string{"WG"}, Bindings: "w"},
 	{Name: "kv_store_f16", Helpers: []string{"half"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
 	{Name: "kv_store_f32", Consts: []string{"WIDTH", "WG"}, Bindings: "rrww"},
 	{Name: "matvec_any", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},

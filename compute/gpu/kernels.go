@@ -66,8 +66,10 @@ func (d *Device) common() error {
 	if s.zero, err = d.createBuffer("zero", alignment, wgpu.BufferUsageStorage|wgpu.BufferUsageCopyDst); err != nil {
 		return err
 	}
-	s.sink, err = d.createBuffer("sink", alignment, storage)
-	return err
+	if s.sink, err = d.createBuffer("sink", alignment, storage); err != nil {
+		return err
+	}
+	return d.probe()
 }
 
 func (s *shared) release(d *Device) {
