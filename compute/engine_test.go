@@ -114,6 +114,49 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// The engine speculates with the shard it holds, and says so when it holds none.
+func TestEngineSpeculates(t *testing.T) {
+	ctx, books := context.Background(), &shelf{}
+	dev := compute.OpenRef()
+	e := compute.NewEngine(dev, books.get)
+	defer e.Close()
+	spec := compute.ShardSpec{Hi: 8, Head: true, Ctx: 32, Draft: compute.DraftNorm}
+	calls := func() map[string]error {
+		errs := make(map[string]error)
+		x, err := e.EmbedSpec(ctx, 0, []int32{1, 2, 3})
+		errs["EmbedSpec"] = err
+		errs["Control"] = e.Control(ctx, op.Control{Rollback: 1})
+		_, errs["Draft"] = e.Draft(ctx, 0, x[:min(len(x), 256)], []int32{2}, 1)
+		_, errs["HiddenSpec"] = e.HiddenSpec(ctx, 1, 1, x[:min(len(x), 256)])
+		_, _, errs["Verify"] = e.Verify(ctx, e.At(), []int32{4, 5}, 3)
+		_, errs["Tops"] = e.Tops(ctx, make([]float32, 512), 2)
+		return errs
+	}
+	for name, err := range calls() {
+		if !errors.Is(err, compute.ErrCall) {
+			t.Errorf("%s before loading: got %v", name, err)
+		}
+	}
+	need, err := e.Need(ctx, "tiny-qwen35-q4", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Load(ctx, "tiny-qwen35-q4", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	if used := e.Used(); need.Total() != used || e.At() != 0 {
+		t.Errorf("%d bytes computed, %d in use; at %d", need.Total(), used, e.At())
+	}
+	for name, err := range calls() {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if e.At() != 4 {
+		t.Errorf("the engine stands at %d, want 4", e.At())
+	}
+}
+
 func TestEngineCancelledLoad(t *testing.T) {
 	books := &shelf{}
 	e := compute.NewEngine(compute.OpenRef(), books.get)
@@ -137,6 +180,13 @@ var _ interface {
 	EmbedTop(ctx context.Context, pos int, tokens []int32, k int) ([]op.Candidate, error)
 	Hidden(ctx context.Context, pos, n int, in []float32) ([]float32, error)
 	Top(ctx context.Context, hidden []float32, k int) ([]op.Candidate, error)
+	EmbedSpec(ctx context.Context, pos int, tokens []int32) ([]float32, error)
+	HiddenSpec(ctx context.Context, pos, n int, in []float32) ([]float32, error)
+	Verify(ctx context.Context, pos int, tokens []int32, k int) ([]float32, [][]op.Candidate, error)
+	Tops(ctx context.Context, hidden []float32, k int) ([][]op.Candidate, error)
+	Control(ctx context.Context, c op.Control) error
+	Draft(ctx context.Context, pos int, hidden []float32, tokens []int32, k int) ([]int32, error)
+	At() int
 	Used() int64
 	Free()
 	Close() error
