@@ -167,7 +167,7 @@ func (d *Device) freeAll() {
 
 // drop releases one thing on the device goroutine; after Close that has happened already.
 func (d *Device) drop(o owned) {
-	d.do(func() error {
+	_ = d.do(func() error { // a closed device has freed it
 		if _, ok := d.live[o]; ok {
 			delete(d.live, o)
 			o.release(d)
@@ -186,7 +186,7 @@ func (d *Device) createBuffer(label string, size int64, usage wgpu.BufferUsage) 
 	b, err := d.dev.CreateBuffer(&wgpu.BufferDescriptor{Label: label, Size: uint64(size), Usage: usage})
 	if err != nil {
 		if outOfMemory(err.Error()) {
-			return nil, fmt.Errorf("buffer %s of %d bytes: %w: %v", label, size, op.ErrMemory, err)
+			return nil, fmt.Errorf("buffer %s of %d bytes: %w: %w", label, size, op.ErrMemory, err)
 		}
 		return nil, fmt.Errorf("buffer %s of %d bytes: %w", label, size, err)
 	}

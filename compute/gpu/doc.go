@@ -13,12 +13,15 @@
 // cut into pieces by rows, one launch each. Weights keep their format: loading moves bytes, never changes values
 // (format.go), 8 MiB at a time through the library's staging memory, of which at most 32 MiB are in use.
 //
+// Matrices that one launch can read together (the same input, the same format) are moved behind each other by the first Build
+// that wants that (merge.go). Slots of a Memory are buffers of their own.
+//
 // A run. Build makes pipelines and bind groups. Run writes the frame (position, columns, tokens) into a ring of uniforms, and
 // in one call to C encodes one compute pass, submits it and maps the result, copied into one staging buffer: one
-// submit, one readback of just what was asked, no allocation in Go. Three things follow from the frame: the number of columns
+// submit (on a GPU one for every chunkSteps launches), one readback of just what was asked, no allocation in Go. Three things follow from the frame: the number of columns
 // (matrices have one kernel for one column and one for four at a time), the splits of attention, and whether
 // candidates are wanted. A column's bits depend on none of them (package op's contract): all products are summed with fma in
-// the same order in both kernels, and attention cuts a column's positions by that column's own position.
+// the same order in both kernels, whatever else the program holds, and attention cuts a column's positions by that column's own position.
 //
 // Errors. Building, loading or running fails with op.ErrMemory, op.ErrKernel, op.ErrFormat or op.ErrNotFinite, and after a loss
 // of the device every call fails with op.ErrLost. The library ends the process when a faulty command buffer is

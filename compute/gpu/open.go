@@ -47,7 +47,7 @@ func open(ctx context.Context, o Options) (*Device, error) {
 	go d.serve() // Close, or the failure below, ends it and waits
 	err := d.do(func() error { return d.acquire(o) })
 	if err != nil {
-		d.Close()
+		_ = d.Close() // returns nil
 		return nil, fmt.Errorf("gpu: open: %w", err)
 	}
 	return d, nil

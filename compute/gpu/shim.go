@@ -190,7 +190,7 @@ func (s *shim) mapped(b *wgpu.Buffer, size int) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("map: status %d", int(s.state.map_status))
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size), nil
+	return unsafe.Slice((*byte)(p), size), nil
 }
 
 func (s *shim) unmap(b *wgpu.Buffer) { C.pl_unmap(rawSecond(b)) }

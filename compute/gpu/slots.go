@@ -82,15 +82,15 @@ func (m *remembered) release(d *Device) {
 	}
 }
 
-// Slots lists what is kept, ascending.
+// Slots lists what is kept, ascending; nothing when the device is closed or lost.
 func (m *remembered) Slots() (list []int) {
-	m.dev.do(func() error { list = slices.Sorted(maps.Keys(m.slots)); return nil })
+	_ = m.dev.do(func() error { list = slices.Sorted(maps.Keys(m.slots)); return nil })
 	return list
 }
 
-// Bytes is the device memory of the slots.
+// Bytes is the device memory of the slots; 0 when the device is closed or lost.
 func (m *remembered) Bytes() (sum int64) {
-	m.dev.do(func() error {
+	_ = m.dev.do(func() error {
 		for _, s := range m.slots {
 			sum += s.bytes
 		}

@@ -17,7 +17,7 @@ type net struct {
 	u, y, al, be, out op.Buffer
 	st                op.Recurrent
 	mem               op.Memory
-	step, conv        op.Program
+	step              op.Program
 	in                [3][]float32 // columns of u, alpha, beta
 }
 
