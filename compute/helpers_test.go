@@ -69,23 +69,19 @@ func onAll(t *testing.T, test func(t *testing.T, dev op.Device)) {
 	}
 }
 
-// openModel opens a one-file model; the file is closed at the end of the test.
+// openModel opens a model; its files are closed at the end of the test.
 func openModel(t testing.TB, path string) (*compute.Model, error) {
 	t.Helper()
-	f, err := os.Open(path)
+	parts, files, err := gguf.OpenFiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
+		if err := files.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compute.OpenModel(gguf.Part{Name: filepath.Base(path), R: f, Size: info.Size()})
+	return compute.OpenModel(parts...)
 }
 
 // tiny opens one of the tiny models.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"pooled/compute"
 	"pooled/compute/gguf"
@@ -94,8 +93,8 @@ func writeJSON(out io.Writer, v any) error {
 
 // withModel opens a model file for the length of one call.
 func withModel(path string, do func(*compute.Model) error) error {
-	return withPart(path, func(part gguf.Part) error {
-		m, err := compute.OpenModel(part)
+	return withParts(path, func(parts []gguf.Part) error {
+		m, err := compute.OpenModel(parts...)
 		if err != nil {
 			return err
 		}
@@ -105,8 +104,8 @@ func withModel(path string, do func(*compute.Model) error) error {
 
 // withModelFile is withModel for files without weights, such as a bare vocabulary.
 func withModelFile(path string, do func(*gguf.File) error) error {
-	return withPart(path, func(part gguf.Part) error {
-		f, err := gguf.Open(part)
+	return withParts(path, func(parts []gguf.Part) error {
+		f, err := gguf.Open(parts...)
 		if err != nil {
 			return err
 		}
@@ -114,15 +113,11 @@ func withModelFile(path string, do func(*gguf.File) error) error {
 	})
 }
 
-func withPart(path string, do func(gguf.Part) error) (err error) {
-	f, err := os.Open(path)
+func withParts(path string, do func([]gguf.Part) error) (err error) {
+	parts, files, err := gguf.OpenFiles(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return do(gguf.Part{Name: filepath.Base(path), R: f, Size: info.Size()})
+	defer func() { err = errors.Join(err, files.Close()) }()
+	return do(parts)
 }
