@@ -134,3 +134,40 @@ func TestMergeKeepsPrograms(t *testing.T) {
 		t.Errorf("closing both freed %d bytes", got)
 	}
 }
+
+// Matrices that would not fit in one binding together stay where they are, and give the same bits.
+func TestMergeOverTheBindingLimit(t *testing.T) {
+	d := openTest(t, Options{})
+	const width, rows = 64, 96
+	var w []op.Weight
+	for i := range 2 {
+		src := &finite{blocks{at: 34 * i}}
+		w = append(w, must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: rows, Cols: width, Src: src})))
+	}
+	x, a, b := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("a", rows)), must[op.Buffer](t)(d.Buffer("b", rows))
+	in := make([]float32, width)
+	for i := range in {
+		in[i] = float32(math.Sin(float64(i)))
+	}
+	result := func(launches int64) []float32 {
+		r := d.Program("p")
+		r.Input(x)
+		r.MatVec(a, w[0], x)
+		r.MatVec(b, w[1], x)
+		r.Output(b)
+		p := must[op.Program](t)(r.Build())
+		before, out := d.Stats().Launches, op.Out{Hidden: make([]float32, rows)}
+		if err := p.Run(context.Background(), op.Frame{N: 1}, in, &out); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Stats().Launches - before; got != launches {
+			t.Errorf("%d launches, want %d", got, launches)
+		}
+		return out.Hidden
+	}
+	most := d.info.MaxBinding
+	d.info.MaxBinding = 2*rows*width - 4096 // smaller than the merged array of bytes
+	apart := result(2)
+	d.info.MaxBinding = most
+	compareBits(t, 1, apart, result(1))
+}

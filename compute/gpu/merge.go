@@ -1,9 +1,12 @@
 package gpu
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/cogentcore/webgpu/wgpu"
+
+	"pooled/compute/op"
 )
 
 // store is a buffer that holds the arrays of one piece, or of several matrices that were merged. It belongs to the device
@@ -54,7 +57,13 @@ func (d *Device) merge(ws []*weight) (bool, error) {
 	if total(sizes) > d.info.MaxBuffer {
 		return false, nil
 	}
-	return true, d.gather(ws, sizes)
+	switch err := d.gather(ws, sizes); {
+	case errors.Is(err, op.ErrMemory): // no room for both copies at once: they stay where they are, and the bits stay too
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, nil
 }
 
 // follow says whether the matrices lie behind each other in one store.
