@@ -17,9 +17,9 @@
 // that wants that (merge.go). Slots of a Memory are buffers of their own.
 //
 // A run. Build makes pipelines and bind groups. Run writes the frame (position, columns, tokens) into a ring of uniforms, and
-// in one call to C encodes one compute pass, submits it and maps the result, copied into one staging buffer: one
-// submit (on a GPU one for every chunkSteps launches), one readback of just what was asked, no allocation in Go. Three things follow from the frame: the number of columns
-// (matrices have one kernel for one column and one for four at a time), the splits of attention, and whether
+// in one call to C encodes one compute pass, submits it and maps the result, copied into one staging buffer: one submit, one
+// readback of just what was asked, no allocation in Go. Three things follow from the frame: the number of columns (matrices
+// have one kernel for one column and one for four at a time), the splits of attention, and whether
 // candidates are wanted. A column's bits depend on none of them (package op's contract): all products are summed with fma in
 // the same order in both kernels, whatever else the program holds, and attention cuts a column's positions by that column's own position.
 //

@@ -7,10 +7,6 @@ import "time"
 // and devices' slowest models get there; everything else is one submit.
 const submitBytes = 4 << 30
 
-// chunkSteps is how many launches are encoded before they are submitted, so that a GPU works while the rest is encoded: a launch
-// costs the processor about as much as the GPU (spec engine.md 0.5). A software adapter has no second processor to keep busy.
-const chunkSteps = 40
-
 // submit sends p.steps and p.copies to the device.
 func (p *program) submit() error {
 	d := p.dev
@@ -77,12 +73,6 @@ func (p *program) launch(at uint32) error {
 			}
 		}
 		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
-		if len(p.steps) >= chunkSteps && !p.dev.info.Software {
-			if err := p.submit(); err != nil {
-				return err
-			}
-			p.steps = p.steps[:0]
-		}
 	}
 	return nil
 }

@@ -232,7 +232,7 @@ func (p *program) release(d *Device) {
 	}
 }
 
-// Run executes the program: one wait, one submit or a few (see submitBytes, chunkSteps). It allocates nothing.
+// Run executes the program: one wait, one submit (a few where submitBytes says so). It allocates nothing.
 func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
