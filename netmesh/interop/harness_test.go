@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -155,6 +156,7 @@ type page struct {
 	t       *testing.T
 	ctx     context.Context
 	reports chan report
+	kept    []report // came before they were wanted
 }
 
 // openPage loads the page in a browser of its own; query is what it is to do.
@@ -203,9 +205,16 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// want waits for a report, passing others over but for errors.
+// want waits for a report. Others are kept for later calls: each travels in a request of its own, so they may overtake each
+// other.
 func (p *page) want(what string) report {
 	p.t.Helper()
+	for i, r := range p.kept {
+		if r.What == what {
+			p.kept = slices.Delete(p.kept, i, i+1)
+			return r
+		}
+	}
 	for {
 		select {
 		case r := <-p.reports:
@@ -215,6 +224,7 @@ func (p *page) want(what string) report {
 			if strings.Contains(r.What, "error") || r.What == "exception" {
 				p.t.Fatalf("the page says %+v", r)
 			}
+			p.kept = append(p.kept, r)
 		case <-p.ctx.Done():
 			p.t.Fatalf("the page never said %q", what)
 		}
