@@ -23,7 +23,7 @@ type Device struct {
 	info op.Info
 	used atomic.Int64
 
-	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting atomic.Int64
+	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting, aheads atomic.Int64
 
 	// The rest belongs to the device goroutine.
 	instance *wgpu.Instance
@@ -38,6 +38,8 @@ type Device struct {
 
 	submitBytes int64       // see the constant; tests lower it
 	shape       matVecShape // when set, used for all matrices of whole octets (benchmarks)
+	ahead       bool        // record the next token's commands while this one runs (ahead.go)
+	stagings    int         // readback buffers that were dropped
 	plain       bool        // leaves every operation to its own kernels (tests)
 	fastHalf    uint32      // 1: the device unpacks halves exactly
 }

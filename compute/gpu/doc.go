@@ -18,7 +18,7 @@
 //
 // A run. Build makes pipelines and bind groups. Run writes the frame (position, columns, tokens) into a ring of uniforms, and
 // in one call to C encodes one compute pass, submits it and maps the result, copied into one staging buffer: one submit, one
-// readback of just what was asked, no allocation in Go. Three things follow from the frame: the number of columns (matrices
+// readback of just what was asked, no allocation in Go (ahead.go says when the encoding was done before). Three things follow from the frame: the number of columns (matrices
 // have one kernel for one column and one for four at a time), the splits of attention, and whether
 // candidates are wanted. A column's bits depend on none of them (package op's contract): all products are summed with fma in
 // the same order in both kernels, whatever else the program holds, and attention cuts a column's positions by that column's own position.

@@ -139,6 +139,7 @@ func (d *Device) readback(size int64) (*wgpu.Buffer, error) {
 func (d *Device) dropReadback() {
 	d.freeBuffer(d.shared.staging)
 	d.shared.staging = nil
+	d.stagings++
 }
 
 // layoutOf returns the layouts for a signature such as "rrwu" (shaders.Kernel.Bindings) and a number of arrays of a matrix.

@@ -11,7 +11,14 @@ const submitBytes = 4 << 30
 func (p *program) submit() error {
 	d := p.dev
 	began := time.Now()
-	if err := d.sh.submit(d.shared.frameGroup, p.steps, p.copies); err != nil {
+	c := p.takeAhead()
+	if c == nil {
+		var err error
+		if c, err = d.sh.encode(d.shared.frameGroup, p.steps, p.copies); err != nil {
+			return err
+		}
+	}
+	if err := d.sh.submitCommands(c); err != nil {
 		return err
 	}
 	d.encoding.Add(int64(time.Since(began)))

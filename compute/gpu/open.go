@@ -94,6 +94,7 @@ func (d *Device) acquire(o Options) error {
 		MaxBinding:    int64(min(d.limits.max_storage_binding, d.limits.max_buffer_size, maxBuffer)),
 		DefaultLimits: o.DefaultLimits,
 	}
+	d.ahead = !d.info.Software // a software adapter needs the processor itself
 	return d.common()
 }
 

@@ -43,6 +43,8 @@ type program struct {
 	run     run
 	steps   []step // reused by every run
 	copies  []span
+	ahead   ahead
+	bytes   int64 // of weights read for one column
 	inBytes []byte
 }
 
@@ -142,6 +144,10 @@ func (p *program) prepare(b *builder) (err error) {
 		}
 	}
 	p.steps, p.copies = make([]step, 0, len(p.planned)), make([]span, 0, 3)
+	p.ahead.steps, p.ahead.copies = make([]step, 0, len(p.planned)), make([]span, 0, 3)
+	for _, s := range p.planned {
+		p.bytes += s.bytes
+	}
 	if p.in != nil {
 		p.inBytes = make([]byte, p.in.width*4*op.MaxCols)
 	}
@@ -222,6 +228,10 @@ func (p *program) Close() { p.dev.drop(p) }
 
 func (p *program) release(d *Device) {
 	p.gone.Store(true)
+	if p.ahead.cmd != nil {
+		d.sh.dropCommands(p.ahead.cmd)
+		p.ahead.cmd = nil
+	}
 	for _, s := range p.planned {
 		s.group.Release()
 	}
@@ -330,6 +340,7 @@ func (p *program) exec() error {
 		d.sh.wait()
 		return d.sh.err("wait")
 	}
+	p.recordAhead(staging)
 	began := time.Now()
 	data, err := d.sh.mapped(staging, int(total))
 	d.waiting.Add(int64(time.Since(began)))

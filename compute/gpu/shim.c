@@ -251,8 +251,8 @@ static void encode(void *encoder, void *frame_group, const pl_step *steps, size_
 	wgpuComputePassEncoderRelease(pass);
 }
 
-// pl_submit encodes one pass and submits it. Nothing is submitted after an error: a bad submit ends the process (T6).
-int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
+// pl_encode encodes one pass. There is nothing to submit after an error: a bad submit ends the process (T6).
+void *pl_encode(pl_state *s, void *device, void *frame_group, const pl_step *steps, size_t n_steps,
 	const pl_copy *copies, size_t n_copies) {
 	void *encoder, *commands;
 	size_t i;
@@ -275,16 +275,20 @@ int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const p
 	wgpuDevicePopErrorScope(device, on_error, s);
 	wgpuDevicePopErrorScope(device, on_error, s);
 	wgpuCommandEncoderRelease(encoder);
-	if (s->failed || s->lost || commands == NULL) {
-		if (commands != NULL) {
-			wgpuCommandBufferRelease(commands);
-		}
-		return 1;
+	if ((s->failed || s->lost) && commands != NULL) {
+		wgpuCommandBufferRelease(commands);
+		return NULL;
 	}
+	return commands;
+}
+
+int pl_submit_commands(pl_state *s, void *queue, void *commands) {
 	wgpuQueueSubmitForIndex(queue, 1, &commands);
 	wgpuCommandBufferRelease(commands);
 	return s->failed || s->lost;
 }
+
+void pl_drop_commands(void *commands) { wgpuCommandBufferRelease(commands); }
 
 // pl_map waits until the buffer's first size bytes can be read. The flag it waits for lives in C memory (T4).
 const void *pl_map(pl_state *s, void *device, void *buffer, size_t size, int slow) {

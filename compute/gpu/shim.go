@@ -162,23 +162,44 @@ func (s *shim) write(b *wgpu.Buffer, offset uint64, data []byte) error {
 	return nil
 }
 
+// commands is an encoded command buffer: a C pointer, to be submitted or dropped once.
+type commands unsafe.Pointer
+
 // submit encodes the steps as one compute pass, then the copies, and submits them.
 func (s *shim) submit(frameGroup *wgpu.BindGroup, steps []step, copies []span) error {
+	c, err := s.encode(frameGroup, steps, copies)
+	if err != nil {
+		return err
+	}
+	return s.submitCommands(c)
+}
+
+// encode does the first half of submit. What the commands use must live until they are submitted or dropped.
+func (s *shim) encode(frameGroup *wgpu.BindGroup, steps []step, copies []span) (commands, error) {
 	var group unsafe.Pointer
 	if frameGroup != nil {
 		group = rawFirst(frameGroup)
 	}
-	failed := C.pl_submit(s.state, s.device, s.queue, group,
+	c := C.pl_encode(s.state, s.device, group,
 		(*C.pl_step)(unsafe.SliceData(steps)), C.size_t(len(steps)),
 		(*C.pl_copy)(unsafe.SliceData(copies)), C.size_t(len(copies)))
-	if failed != 0 {
+	if c == nil {
 		if err := s.err("submit"); err != nil {
-			return err
+			return nil, err
 		}
-		return errors.New("submit: no command buffer")
+		return nil, errors.New("submit: no command buffer")
+	}
+	return commands(c), nil
+}
+
+func (s *shim) submitCommands(c commands) error {
+	if C.pl_submit_commands(s.state, s.queue, unsafe.Pointer(c)) != 0 {
+		return s.err("submit")
 	}
 	return nil
 }
+
+func (s *shim) dropCommands(c commands) { C.pl_drop_commands(unsafe.Pointer(c)) }
 
 // mapped waits for the submitted work and returns the first size bytes of a readback buffer. The slice is C memory and
 // valid until unmap.

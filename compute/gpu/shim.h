@@ -66,8 +66,11 @@ void pl_poll(void *device);
 void pl_wait(void *device, int slow);
 uint64_t pl_buffer_size(void *buffer);
 
-int pl_submit(pl_state *s, void *device, void *queue, void *frame_group, const pl_step *steps, size_t n_steps,
+// pl_encode records a pass and copies; NULL after an error. What it returns goes to pl_submit_commands or pl_drop_commands, once.
+void *pl_encode(pl_state *s, void *device, void *frame_group, const pl_step *steps, size_t n_steps,
 	const pl_copy *copies, size_t n_copies);
+int pl_submit_commands(pl_state *s, void *queue, void *commands);
+void pl_drop_commands(void *commands);
 const void *pl_map(pl_state *s, void *device, void *buffer, size_t size, int slow);
 void pl_unmap(void *buffer);
 
