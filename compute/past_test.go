@@ -263,11 +263,14 @@ func TestPromptInChunks(t *testing.T) {
 	delete(list, "odd, tied")
 	onEach(t, list, func(t *testing.T, dev op.Device, m *compute.Model) {
 		n := min(m.CtxMax-30, 720)
+		if dev.Info().Software && m.Recurrent() {
+			n = 200 // a software adapter takes a minute for more; the dense model has the whole length there
+		}
 		tokens, ctx := ids(m, n), context.Background()
 		s := load(t, dev, m, compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: n + 30})
 		var wantIDs []int32
 		var want []float32
-		for _, c := range []struct{ first, chunk int }{{0, 16}, {n - 150, 1}, {n - 150, 7}, {0, 31}, {0, 256}, {0, 512}, {0, 700}} {
+		for _, c := range []struct{ first, chunk int }{{0, 16}, {max(n-150, 0), 1}, {max(n-150, 0), 7}, {0, 31}, {0, 256}, {0, 512}, {0, 700}} {
 			for pos, next := 0, c.first; pos < n-1; pos, next = next, 0 {
 				next = min(max(next, pos+c.chunk), n-1)
 				if _, err := s.Embed(ctx, pos, tokens[pos:next]); err != nil {
