@@ -3,13 +3,15 @@ package gpu
 import (
 	"errors"
 	"strings"
+
+	"pooled/compute/op"
 )
 
 // ErrClosed: the device was closed by its owner.
 var ErrClosed = errors.New("the GPU device is closed")
 
 var (
-	errArgument = errors.New("wrong argument")
+	errArgument = op.ErrArgument
 	errForeign  = errors.New("memory of another device")
 	errReleased = errors.New("memory that was released")
 )

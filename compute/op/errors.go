@@ -19,4 +19,6 @@ var (
 	ErrSlot = errors.New("no such checkpoint")
 	// ErrUndo: columns that were not kept for an undo.
 	ErrUndo = errors.New("nothing kept to undo")
+	// ErrArgument: a call that can't be right, for the program or the device it was made on.
+	ErrArgument = errors.New("wrong argument")
 )

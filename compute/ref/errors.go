@@ -1,9 +1,13 @@
 package ref
 
-import "errors"
+import (
+	"errors"
+
+	"pooled/compute/op"
+)
 
 var (
 	errClosed   = errors.New("closed")
-	errArgument = errors.New("wrong argument")
+	errArgument = op.ErrArgument
 	errForeign  = errors.New("memory of another device")
 )

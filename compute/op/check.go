@@ -1,0 +1,75 @@
+package op
+
+import "fmt"
+
+// Ports are what a program takes and gives. A width of 0 stands for a port that it doesn't have.
+type Ports struct {
+	Table    int  // rows of Embed's table
+	In       int  // width of Input's buffer
+	Hidden   int  // width of Output's buffer
+	Logits   int  // width of Logits' buffer
+	Tail     bool // has a Tail
+	Capacity int  // positions that every cache and table of the program has
+}
+
+// Check refuses a run whose arguments don't fit, before anything is computed. The error wraps ErrArgument.
+func (p Ports) Check(f Frame, in []float32, out *Out) error {
+	switch {
+	case f.N < 1 || f.N > MaxCols:
+		return fmt.Errorf("%w: %d columns, 1 to %d allowed", ErrArgument, f.N, MaxCols)
+	case f.Pos < 0 || f.Pos > p.Capacity-f.N:
+		return fmt.Errorf("%w: positions %d to %d, room for %d", ErrArgument, f.Pos, f.Pos+f.N-1, p.Capacity)
+	case f.HeadFrom < 0 || f.HeadFrom > f.N:
+		return fmt.Errorf("%w: head from column %d of %d", ErrArgument, f.HeadFrom, f.N)
+	case p.Logits > 0 && !p.Tail && f.HeadFrom != 0:
+		return fmt.Errorf("%w: head from column %d in a program without a tail", ErrArgument, f.HeadFrom)
+	case p.In > 0 && len(in) != f.N*p.In:
+		return fmt.Errorf("%w: %d input values, want %d x %d", ErrArgument, len(in), f.N, p.In)
+	case p.In == 0 && in != nil:
+		return fmt.Errorf("%w: input values for a program without input", ErrArgument)
+	case p.Table > 0 && len(f.Tokens) != f.N:
+		return fmt.Errorf("%w: %d tokens for %d columns", ErrArgument, len(f.Tokens), f.N)
+	}
+	if p.Table > 0 {
+		for _, id := range f.Tokens {
+			if id < 0 || int(id) >= p.Table {
+				return fmt.Errorf("%w: token %d, the table has %d", ErrArgument, id, p.Table)
+			}
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	return p.checkOut(f, out)
+}
+
+func (p Ports) checkOut(f Frame, out *Out) error {
+	if out.Hidden != nil && (p.Hidden == 0 || len(out.Hidden) != f.N*p.Hidden) {
+		return fmt.Errorf("%w: room for %d hidden values", ErrArgument, len(out.Hidden))
+	}
+	if out.Logits == nil && out.K == 0 {
+		return nil
+	}
+	if p.Logits == 0 {
+		return fmt.Errorf("%w: the program has no logits", ErrArgument)
+	}
+	heads := f.N - f.HeadFrom
+	if out.Logits != nil && len(out.Logits) != heads*p.Logits {
+		return fmt.Errorf("%w: room for %d logits, want %d x %d", ErrArgument, len(out.Logits), heads, p.Logits)
+	}
+	if out.K == 0 {
+		return nil
+	}
+	if most := min(MaxTopK, p.Logits); out.K < 0 || out.K > most {
+		return fmt.Errorf("%w: %d candidates, 1 to %d allowed", ErrArgument, out.K, most)
+	}
+	if len(out.Top) != heads {
+		return fmt.Errorf("%w: candidates for %d columns, want %d", ErrArgument, len(out.Top), heads)
+	}
+	for _, t := range out.Top {
+		if cap(t) < out.K {
+			return fmt.Errorf("%w: room for %d candidates of %d", ErrArgument, cap(t), out.K)
+		}
+	}
+	return nil
+}
