@@ -14,9 +14,9 @@ func (s *Shard) checkWhole(pos, n int) error {
 }
 
 // check fails unless program p is there and n columns at pos fit.
-func (s *Shard) check(p op.Program, what string, pos, n int) error {
+func (s *Shard) check(p passes, what string, pos, n int) error {
 	switch {
-	case p == nil:
+	case p.narrow == nil:
 		return fmt.Errorf("compute: %w: nothing loaded for %s", ErrCall, what)
 	case n < 1:
 		return fmt.Errorf("compute: %w: %d columns", ErrCall, n)
@@ -28,7 +28,7 @@ func (s *Shard) check(p op.Program, what string, pos, n int) error {
 
 func (s *Shard) checkHead(hidden []float32) error {
 	n := len(hidden) / s.model.Width
-	if s.fromTail == nil {
+	if s.fromTail.narrow == nil {
 		return fmt.Errorf("compute: %w: nothing loaded for head", ErrCall)
 	}
 	if n < 1 || len(hidden) != n*s.model.Width {

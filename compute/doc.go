@@ -18,7 +18,7 @@
 // network) a model's layers are made of and with which numbers. Each architecture is one function that reads its numbers
 // and one entry in the table families. Nothing else branches on an architecture.
 //
-// Columns. A call works on tokens at consecutive positions, in pieces of op.MaxCols; one that Control shall be able to
+// Columns. A call works on tokens at consecutive positions, in pieces; one that Control shall be able to
 // undo has op.MaxCols at most. Column c of a hidden state is elements c*Width to (c+1)*Width-1. Positions are written in
 // order, from 0. Keys and values can be written again at any position: what was there is gone, and nothing above the
 // position of a call is read. A recurrent layer's state can't: it stands at one position (Shard.At), and a call anywhere

@@ -46,7 +46,7 @@ func (m *Model) draftTensors() (list []want, own map[string]bool) {
 // drafter is the draft block on a device. Row p of its cache pairs the hidden state of position p with the token that
 // follows.
 type drafter struct {
-	fill  op.Program // hidden states and tokens to the cache, no more
+	fill  passes     // hidden states and tokens to the cache, no more
 	first op.Program // one hidden state and a token to candidates
 	next  op.Program // the state that the last run left and a token to candidates
 	ids   []int32    // handed out
@@ -101,7 +101,7 @@ func newDrafter(l *loader, held *stack, e *ends) *drafter {
 	d.buffers(l)
 	s := &drafter{}
 	s.top[0] = make([]op.Candidate, 0, 1)
-	s.fill = l.program("draft rows", func(b op.Builder) { d.pair(b, true); d.row(b) })
+	s.fill = l.passes("draft rows", func(b op.Builder) { d.pair(b, true); d.row(b) })
 	s.first = l.program("first draft", func(b op.Builder) { d.pair(b, true); d.answer(b) })
 	s.next = l.program("next draft", func(b op.Builder) { d.pair(b, false); d.answer(b) })
 	return s

@@ -58,6 +58,7 @@ func (t *thing) Close() {
 
 func (t *thing) Width() int          { return t.width }
 func (t *thing) NRot() int           { return t.width }
+func (t *thing) Cols() int           { return op.MaxCols }
 func (t *thing) Capacity() int       { return 1 << 20 }
 func (t *thing) Bytes() int64        { return t.bytes }
 func (t *thing) Spec() op.WeightSpec { return t.spec }
@@ -92,8 +93,8 @@ func (d *fake) Load(ctx context.Context, w op.WeightSpec) (op.Weight, error) {
 	return t, nil
 }
 
-func (d *fake) Buffer(name string, width int) (op.Buffer, error) {
-	return orNil[op.Buffer](d.make(name, width, 4*op.MaxCols*int64(width)))
+func (d *fake) Buffer(name string, width, cols int) (op.Buffer, error) {
+	return orNil[op.Buffer](d.make(name, width, 4*int64(cols)*int64(width)))
 }
 
 func (d *fake) KV(name string, capacity, width int, t op.KVType) (op.KV, error) {
@@ -143,7 +144,7 @@ func (d *fake) WeightBytes(t quant.Type, rows, cols int) int64 {
 
 func (d *fake) ProgramBytes(op.Sketch) int64 { return 0 }
 
-func (d *fake) Program(name string) op.Builder { return &fakeBuilder{d: d, name: name} }
+func (d *fake) Program(name string, _ int) op.Builder { return &fakeBuilder{d: d, name: name} }
 
 // orNil avoids an interface that holds a nil pointer.
 func orNil[T any](t *thing, err error) (made T, _ error) {

@@ -15,6 +15,7 @@ type ShardSpec struct {
 	Head   bool // the embedding table and the head as well; Lo must be 0
 	Ctx    int  // positions that the caches hold, 1 to the model's CtxMax
 	KV     op.KVType
+	Wide   int       // columns of a wide pass, for prompts: a multiple of op.ColStep up to op.MaxWide; 0: none
 	Draft  DraftMode // load the draft block too; needs Head
 }
 
@@ -30,6 +31,8 @@ func (s ShardSpec) check(m *Model) error {
 		return fmt.Errorf("%w: a draft block without the head", ErrCall)
 	case s.Draft != NoDraft && !m.graph.draft:
 		return fmt.Errorf("%w: the model has no draft block", ErrCall)
+	case s.Wide != 0 && op.CheckCols(s.Wide) != nil:
+		return fmt.Errorf("%w: %d columns of a wide pass, a multiple of %d from %d to %d is needed", ErrCall, s.Wide, op.ColStep, op.MaxCols, op.MaxWide)
 	case s.Ctx < 1 || s.Ctx > m.CtxMax:
 		return fmt.Errorf("%w: a context of %d positions, the model has 1 to %d", ErrCall, s.Ctx, m.CtxMax)
 	}
@@ -120,11 +123,19 @@ func (l *loader) weight(w want) op.Weight {
 	return add(l, made, err)
 }
 
+// buffer holds as many columns as the shard's widest program has.
 func (l *loader) buffer(name string, width int) op.Buffer {
+	return l.columns(name, width, max(op.MaxCols, l.spec.Wide))
+}
+
+// narrow is a buffer that wide programs use behind their tail only.
+func (l *loader) narrow(name string, width int) op.Buffer { return l.columns(name, width, op.MaxCols) }
+
+func (l *loader) columns(name string, width, cols int) op.Buffer {
 	if !l.ready() {
 		return nil
 	}
-	made, err := l.dev.Buffer(name, width)
+	made, err := l.dev.Buffer(name, width, cols)
 	return add(l, made, err)
 }
 
@@ -161,12 +172,24 @@ func (l *loader) rope(nRot int, theta float64) op.Rope {
 	return add(l, made, err)
 }
 
-// program records and builds.
+// program records and builds a narrow program.
 func (l *loader) program(name string, record func(op.Builder)) op.Program {
+	return l.programOf(op.MaxCols, name, record)
+}
+
+// wide records and builds a wide program; nil when the shard has none.
+func (l *loader) wide(name string, record func(op.Builder)) op.Program {
+	if l.spec.Wide <= op.MaxCols {
+		return nil
+	}
+	return l.programOf(l.spec.Wide, "wide "+name, record)
+}
+
+func (l *loader) programOf(cols int, name string, record func(op.Builder)) op.Program {
 	if !l.ready() {
 		return nil
 	}
-	b := l.dev.Program(name)
+	b := l.dev.Program(name, cols)
 	record(b)
 	made, err := b.Build()
 	return add(l, made, err)

@@ -50,13 +50,14 @@ type sizer struct {
 
 // sized stands for anything that a sizer makes.
 type sized struct {
-	width, capacity int
-	bytes           int64
-	weight          op.WeightSpec
+	width, cols, capacity int
+	bytes                 int64
+	weight                op.WeightSpec
 }
 
 func (s *sized) Close()              {}
 func (s *sized) Width() int          { return s.width }
+func (s *sized) Cols() int           { return s.cols }
 func (s *sized) NRot() int           { return s.width }
 func (s *sized) Capacity() int       { return s.capacity }
 func (s *sized) Bytes() int64        { return s.bytes }
@@ -91,9 +92,9 @@ func (z *sizer) Load(_ context.Context, w op.WeightSpec) (op.Weight, error) {
 	return &sized{bytes: bytes, weight: w}, nil
 }
 
-func (z *sizer) Buffer(_ string, width int) (op.Buffer, error) {
-	z.need.Work += 4 * op.MaxCols * int64(width)
-	return &sized{width: width}, nil
+func (z *sizer) Buffer(_ string, width, cols int) (op.Buffer, error) {
+	z.need.Work += 4 * int64(cols) * int64(width)
+	return &sized{width: width, cols: cols}, nil
 }
 
 func (z *sizer) KV(_ string, capacity, width int, t op.KVType) (op.KV, error) {
@@ -122,7 +123,9 @@ func (z *sizer) Memory([]op.KV, []op.Recurrent) (op.Memory, error) {
 
 func (z *sizer) ProgramBytes(s op.Sketch) int64 { return z.dev.ProgramBytes(s) }
 
-func (z *sizer) Program(string) op.Builder { return &sketcher{z: z} }
+func (z *sizer) Program(_ string, cols int) op.Builder {
+	return &sketcher{z: z, s: op.Sketch{Cols: cols}}
+}
 
 // sketcher is a builder that notes what the memory of a program depends on.
 type sketcher struct {
@@ -156,7 +159,11 @@ func (k *sketcher) Logits(x op.Buffer) {
 	k.s.Logits = x.Width()
 }
 
-func (k *sketcher) Embed(op.Buffer, op.Weight)                           { k.s.Steps++ }
+func (k *sketcher) Embed(op.Buffer, op.Weight) {
+	k.s.Steps++
+	k.s.Embeds = true
+}
+
 func (k *sketcher) Input(op.Buffer)                                      { k.s.Steps++ }
 func (k *sketcher) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     { k.s.Steps++ }
 func (k *sketcher) MatVec(op.Buffer, op.Weight, op.Buffer)               { k.s.Steps++ }

@@ -256,8 +256,8 @@ func chunkTolerance(m *compute.Model) float64 {
 	return 2e-3
 }
 
-// A prompt in calls of any size gives the same greedy answer, and the same state within the tolerance. Calls of few tokens
-// begin behind a long one.
+// A prompt in calls of any size gives the same greedy answer, and the same state within the tolerance, in narrow and in wide
+// passes. Calls of few tokens begin behind a long one.
 func TestPromptInChunks(t *testing.T) {
 	list := small(t)
 	delete(list, "odd, tied")
@@ -267,10 +267,17 @@ func TestPromptInChunks(t *testing.T) {
 			n = 200 // a software adapter takes a minute for more; the dense model has the whole length there
 		}
 		tokens, ctx := ids(m, n), context.Background()
-		s := load(t, dev, m, compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: n + 30})
+		spec := compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: n + 30}
+		narrow := load(t, dev, m, spec)
+		spec.Wide = 112
+		wide := load(t, dev, m, spec)
 		var wantIDs []int32
 		var want []float32
-		for _, c := range []struct{ first, chunk int }{{0, 16}, {max(n-150, 0), 1}, {max(n-150, 0), 7}, {0, 31}, {0, 256}, {0, 512}, {0, 700}} {
+		for _, c := range []struct {
+			first, chunk int
+			s            *compute.Shard
+		}{{0, 16, narrow}, {max(n-150, 0), 1, narrow}, {max(n-150, 0), 7, wide}, {0, 31, wide}, {0, 256, wide}, {0, 512, narrow}, {0, 700, wide}} {
+			s := c.s
 			for pos, next := 0, c.first; pos < n-1; pos, next = next, 0 {
 				next = min(max(next, pos+c.chunk), n-1)
 				if _, err := s.Embed(ctx, pos, tokens[pos:next]); err != nil {
@@ -287,10 +294,10 @@ func TestPromptInChunks(t *testing.T) {
 				continue
 			}
 			if d := distance(got, want); d > chunkTolerance(m) {
-				t.Errorf("calls of %d: the logits are off by %.2g, at most %g allowed", c.chunk, d, chunkTolerance(m))
+				t.Errorf("calls of %d, wide %d: the logits are off by %.2g, at most %g allowed", c.chunk, s.Spec().Wide, d, chunkTolerance(m))
 			}
 			if !slices.Equal(r.Tokens, wantIDs) {
-				t.Errorf("calls of %d: got %v, want %v", c.chunk, r.Tokens, wantIDs)
+				t.Errorf("calls of %d, wide %d: got %v, want %v", c.chunk, s.Spec().Wide, r.Tokens, wantIDs)
 			}
 		}
 	})
@@ -315,7 +322,7 @@ func TestNeedIsWhatLoadingTakes(t *testing.T) {
 	onEach(t, subjects(t), func(t *testing.T, dev op.Device, m *compute.Model) {
 		for _, spec := range []compute.ShardSpec{
 			{Hi: m.Layers, Head: true, Ctx: 64}, {Lo: 1, Hi: 3, Ctx: 33}, {Hi: 1, Head: true, Ctx: 50, KV: op.KVF32},
-			{Head: true, Ctx: 16}, {Hi: m.Layers, Head: true, Ctx: 64, Draft: compute.DraftNorm},
+			{Head: true, Ctx: 16}, {Hi: m.Layers, Head: true, Ctx: 64, Wide: 48}, {Lo: 1, Hi: 3, Ctx: 33, Wide: 512}, {Hi: m.Layers, Head: true, Ctx: 64, Draft: compute.DraftNorm},
 		} {
 			if spec.Draft != compute.NoDraft && !m.Drafts() {
 				continue

@@ -16,9 +16,9 @@ type Shard struct {
 	l     *loader // owns what was made
 
 	// The programs; nil when the shard doesn't hold what they need.
-	fromTokens op.Program // embedding, layers, and the head when all layers are here
-	fromHidden op.Program // layers
-	fromTail   op.Program // head only
+	fromTokens passes // embedding, layers, and the head when all layers are here
+	fromHidden passes // layers
+	fromTail   passes // head only
 	draft      *drafter
 	past       past
 
@@ -26,6 +26,14 @@ type Shard struct {
 	logits []float32        // columns x vocabulary, made when asked for
 	tops   [][]op.Candidate // op.MaxCols lists
 	out    op.Out
+}
+
+// passes are the narrow and the wide program of one graph; without a narrow one there is nothing, the wide one may be missing.
+type passes struct{ narrow, wide op.Program }
+
+// passes records a graph for both widths.
+func (l *loader) passes(name string, record func(op.Builder)) passes {
+	return passes{l.program(name, record), l.wide(name, record)}
 }
 
 // ends is what is before the first and after the last layer, on the device.
@@ -64,7 +72,7 @@ func newShard(l *loader) *Shard {
 			held.add(l, i)
 		}
 		layers = func(b op.Builder) { held.record(b, x) }
-		s.fromHidden = l.program(fmt.Sprintf("layers %d-%d", spec.Lo, spec.Hi), func(b op.Builder) {
+		s.fromHidden = l.passes(fmt.Sprintf("layers %d-%d", spec.Lo, spec.Hi), func(b op.Builder) {
 			b.Input(x)
 			layers(b)
 			b.Output(x)
@@ -88,8 +96,8 @@ func (s *Shard) recordEnds(e *ends, x op.Buffer, layers func(op.Builder)) {
 	if !m.Tied() {
 		e.head = l.weight(m.head)
 	}
-	e.last, e.xn, e.logits = l.buffer("last", m.Width), l.buffer("last xn", m.Width), l.buffer("logits", m.Vocab)
-	s.fromTokens = l.program(fmt.Sprintf("tokens to layer %d", s.spec.Hi), func(b op.Builder) {
+	e.last, e.xn, e.logits = l.narrow("last", m.Width), l.narrow("last xn", m.Width), l.narrow("logits", m.Vocab)
+	s.fromTokens = l.passes(fmt.Sprintf("tokens to layer %d", s.spec.Hi), func(b op.Builder) {
 		b.Embed(x, e.embed)
 		layers(b)
 		b.Output(x)
@@ -98,7 +106,7 @@ func (s *Shard) recordEnds(e *ends, x op.Buffer, layers func(op.Builder)) {
 			e.record(b)
 		}
 	})
-	s.fromTail = l.program("head", func(b op.Builder) {
+	s.fromTail.narrow = l.program("head", func(b op.Builder) {
 		b.Input(e.last)
 		e.record(b)
 	})
@@ -114,12 +122,12 @@ func (s *Shard) Bytes() int64 { return s.bytes }
 func (s *Shard) Close() {
 	s.past.close()
 	s.l.close()
-	s.fromTokens, s.fromHidden, s.fromTail, s.draft = nil, nil, nil, nil
+	s.fromTokens, s.fromHidden, s.fromTail, s.draft = passes{}, passes{}, passes{}, nil
 }
 
-// columns is one call: n columns at pos through a program, in pieces of op.MaxCols.
+// columns is one call: n columns at pos through a graph, in pieces.
 type columns struct {
-	p      op.Program
+	p      passes
 	pos, n int
 	tokens []int32   // n, or nil
 	in     []float32 // n x width, or nil
@@ -139,19 +147,31 @@ func (s *Shard) run(ctx context.Context, c columns) error {
 			return err
 		}
 	}
-	for from := 0; from < c.n; from += op.MaxCols {
-		if err := s.piece(ctx, &c, from, min(op.MaxCols, c.n-from)); err != nil {
+	for from := 0; from < c.n; {
+		p, n := c.next(s.spec.Wide, c.n-from)
+		if err := s.piece(ctx, p, &c, from, n); err != nil {
 			if c.layers {
 				s.past.lose()
 			}
 			return err
 		}
+		from += n
 	}
 	return nil
 }
 
+// next is the program for the next piece of a call of which rest columns are left, and how many columns it takes. A wide pass
+// reads the weights once however many columns it has, so it is taken as soon as a narrow one would not do; but only a narrow one has
+// the logits of all columns, and can be undone.
+func (c *columns) next(wide, rest int) (op.Program, int) {
+	if c.p.wide == nil || rest <= op.MaxCols || c.spec || c.all || c.logits != nil {
+		return c.p.narrow, min(op.MaxCols, rest)
+	}
+	return c.p.wide, min(wide, rest)
+}
+
 // piece runs columns from to from+n-1 of a call.
-func (s *Shard) piece(ctx context.Context, c *columns, from, n int) error {
+func (s *Shard) piece(ctx context.Context, p op.Program, c *columns, from, n int) error {
 	f := op.Frame{Pos: c.pos + from, N: n, HeadFrom: n, Spec: c.spec}
 	s.out = op.Out{}
 	var in []float32
@@ -175,7 +195,7 @@ func (s *Shard) piece(ctx context.Context, c *columns, from, n int) error {
 		f.HeadFrom = n - 1
 		s.out.K, s.out.Top = min(c.k, s.model.Vocab), s.tops[:1]
 	}
-	return c.p.Run(ctx, f, in, &s.out)
+	return p.Run(ctx, f, in, &s.out)
 }
 
 // Embed runs tokens at positions pos and up through the embedding and the shard's layers. The result is len(tokens) x

@@ -64,7 +64,7 @@ var fixed = []Kernel{
 	{Name: "copy_cols", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
 	{Name: "deinterleave", Consts: []string{"WIDTH", "HD", "WG"}, Bindings: "rww"},
 	{Name: "deltanet_step", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "KEYHEADS", "DIM", "COLUMNS", "GROUPS", "WG"}, Bindings: "rrrrrwww"},
-	{Name: "embed_any", Consts: []string{"COLS", "WG"}, Bindings: "rwu"},
+	{Name: "embed_any", Consts: []string{"COLS", "LIST", "WG"}, Bindings: "rrwu"},
 	{Name: "experts_down_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
 	{Name: "experts_rows_any", Consts: []string{"COLS", "F", "USED", "WG"}, Bindings: "rrrwu"},
 	{Name: "gate_add", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
@@ -87,7 +87,7 @@ var fixed = []Kernel{
 
 // families lists the kernels that exist once per format; Name is the file.
 var families = []Kernel{
-	{Name: "embed", Consts: []string{"COLS", "FAST_HALF", "WG"}, Bindings: "wu"},
+	{Name: "embed", Consts: []string{"COLS", "FAST_HALF", "LIST", "WG"}, Bindings: "rwu"},
 	{Name: "experts_down", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "experts_rows", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "experts_gate_up", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},

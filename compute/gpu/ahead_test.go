@@ -11,9 +11,9 @@ import (
 // attending is a program over a cache that is long enough to be split.
 func attending(t *testing.T, d *Device) op.Program {
 	const width = 16
-	q, out := must[op.Buffer](t)(d.Buffer("q", width)), must[op.Buffer](t)(d.Buffer("out", width))
+	q, out := must[op.Buffer](t)(d.Buffer("q", width, op.MaxCols)), must[op.Buffer](t)(d.Buffer("out", width, op.MaxCols))
 	cache := must[op.KV](t)(d.KV("kv", 400, width, op.KVF32))
-	b := d.Program("attend")
+	b := d.Program("attend", op.MaxCols)
 	b.Input(q)
 	b.StoreKV(cache, q, q)
 	b.Attend(out, q, cache, 2, 2)

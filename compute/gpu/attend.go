@@ -53,9 +53,13 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	splits := min(max(256/kvHeads, 16), 64)
 	b.p.capacity = min(b.p.capacity, c.capacity)
 	size := int64(op.MaxCols) * int64(heads) * int64(splits) * int64(hd+2) * 4
+	most := b.p.dev.directMax()
+	if b.wide() {
+		most = math.MaxInt32
+	}
 	consts := func(direct uint32) shaders.Consts {
 		return shaders.Consts{"HEADS": uint32(heads), "KVHEADS": uint32(kvHeads), "HD": uint32(hd), "SPLITS": uint32(splits),
-			"DIRECT": direct, "DIRECT_MAX": b.p.dev.directMax(), "WG": attnWG}
+			"DIRECT": direct, "DIRECT_MAX": most, "WG": attnWG}
 	}
 	r := record{op: "Attend", shape: byDirect, splits: splits, consts: consts(1),
 		params: []uint32{math.Float32bits(float32(1 / math.Sqrt(float64(hd))))}}
@@ -65,6 +69,11 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	} else {
 		r.kernel, r.x = "attn_split_"+c.kind.String(), uint32(kvHeads*((heads/kvHeads+3)/4))
 		r.views, r.cached = []view{m[1].view(), m[0].view()}, []view{keys, values}
+	}
+	if b.wide() {
+		r.shape = byColumnY
+		b.add(r, m[0], m[1])
+		return
 	}
 	b.add(r, m[0], m[1])
 	b.scratch = max(b.scratch, size)

@@ -75,13 +75,13 @@ func (x bench) vector(n int) op.Weight {
 }
 
 func (x bench) buffer(width int) op.Buffer {
-	b := must[op.Buffer](x.b)(x.d.Buffer("b", width))
+	b := must[op.Buffer](x.b)(x.d.Buffer("b", width, op.MaxCols))
 	x.b.Cleanup(b.Close)
 	return b
 }
 
 func (x bench) program(record func(b op.Builder)) op.Program {
-	r := x.d.Program("bench")
+	r := x.d.Program("bench", op.MaxCols)
 	record(r)
 	p := must[op.Program](x.b)(r.Build())
 	x.b.Cleanup(p.Close)

@@ -15,9 +15,10 @@ import (
 type shape uint8
 
 const (
-	byColumnY shape = iota // (x, columns, 1)
+	byColumnY shape = iota // (x, columns, z)
 	byColumnX              // (columns, y, z)
 	byAll                  // (x, y, z) whatever the columns
+	byTile                 // (x, columns/tile, z)
 	byMatVec               // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
 	byDirect               // attention of the columns with at most directMax positions
 	bySplit                // attention of the others
@@ -52,12 +53,14 @@ type record struct {
 	x, y, z          uint32
 	colsY, colsZ     uint32 // y and z of the _cols form
 	columns          int    // workgroups of a column of byColumnX; 0: one
+	tile             int    // columns of a workgroup of byTile
 	splits           int
 	bytes            int64   // of weights read per group of columns
 	args             any     // what fuse looks at
 	out, out2        *buffer // what it writes; out2 is in reads too
 	reads            []*buffer
 	tail             bool
+	wide             bool // of a wide program, and not behind its tail: sees all columns of its buffers
 }
 
 // builder implements op.Builder. The first error is kept and ends the recording.
@@ -72,8 +75,19 @@ type builder struct {
 }
 
 // Program starts a recording.
-func (d *Device) Program(name string) op.Builder {
-	return &builder{p: &program{dev: d, name: name, capacity: math.MaxInt32}, touched: make(map[*buffer]bool)}
+func (d *Device) Program(name string, cols int) op.Builder {
+	return &builder{p: &program{dev: d, name: name, cols: cols, capacity: math.MaxInt32}, touched: make(map[*buffer]bool), err: op.CheckCols(cols)}
+}
+
+// wide says whether what is recorded now works on more columns than a narrow program has.
+func (b *builder) wide() bool { return b.p.cols > op.MaxCols && !b.p.hasTail }
+
+// cols is the most columns that what is recorded now works on.
+func (b *builder) cols() int {
+	if b.wide() {
+		return b.p.cols
+	}
+	return op.MaxCols
 }
 
 func (b *builder) require(ok bool, name, format string, args ...any) bool {
@@ -113,6 +127,9 @@ func use[T mine](b *builder, name string, thing any) (m T, ok bool) {
 	default:
 		b.p.uses = append(b.p.uses, gone)
 	}
+	if x, ok := any(m).(*buffer); ok {
+		b.require(x.cols >= b.cols(), name, "buffer %s has %d columns, the program %d", x.name, x.cols, b.cols())
+	}
 	return m, b.err == nil
 }
 
@@ -138,7 +155,7 @@ func (b *builder) add(r record, out *buffer, reads ...*buffer) {
 	for _, x := range reads {
 		b.touched[x] = true
 	}
-	r.tail, r.out, r.reads = b.p.hasTail, out, reads
+	r.tail, r.wide, r.out, r.reads = b.p.hasTail, b.wide(), out, reads
 	b.recs = append(b.recs, r)
 }
 
@@ -150,7 +167,10 @@ func (b *builder) lacks(name string, w *weight) {
 	}
 }
 
-func (b *buffer) view() view { return view{buf: b.buf, size: int64(b.width) * 4 * op.MaxCols} }
+// view is all of a buffer for wide records, its first op.MaxCols columns for the others.
+func (b *buffer) view() view {
+	return view{buf: b.buf, size: int64(b.width) * 4 * int64(b.cols), near: int64(b.width) * 4 * op.MaxCols}
+}
 
 // groups is the number of workgroups of wg threads for n values.
 func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
@@ -186,13 +206,13 @@ func (b *builder) Embed(out op.Buffer, table op.Weight) {
 		r := record{op: "Embed", kernel: t.format.kernel("embed", ""), shape: byColumnY, matrix: t, piece: i, at: 2}
 		if t.format.any() {
 			r.x = groups(t.spec.Cols, elementWG)
-			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG}
-			r.views = []view{p.arrays[0], o.view()}
+			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG, "LIST": b.list()}
+			r.views = []view{b.ids(), p.arrays[0], o.view()}
 			r.params, r.matrix = []uint32{uint32(p.rows), uint32(p.row0)}, nil
 		} else {
 			r.x = groups(t.spec.Cols/8, elementWG)
-			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG, "FAST_HALF": b.p.dev.fastHalf}
-			r.views = []view{o.view()}
+			r.consts = shaders.Consts{"COLS": uint32(t.spec.Cols), "WG": elementWG, "FAST_HALF": b.p.dev.fastHalf, "LIST": b.list()}
+			r.views = []view{b.ids(), o.view()}
 			r.params = []uint32{uint32(p.rows), uint32(p.row0), 0}
 		}
 		b.add(r, o)
@@ -242,12 +262,28 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 		return
 	}
 	for i := range t.pieces {
-		b.add(b.p.dev.matVecRecord(name, m[0], t, i, m[1], acc), m[0], m[1])
+		b.add(b.p.dev.matVecRecord(name, m[0], t, i, m[1], acc, b.wide()), m[0], m[1])
 	}
 }
 
+// list says whether the tokens of a run are read from a list in memory; a frame holds op.MaxCols.
+func (b *builder) list() uint32 {
+	if b.wide() {
+		return 1
+	}
+	return 0
+}
+
+// ids is the list of tokens, which Build makes for a wide program.
+func (b *builder) ids() view {
+	if b.wide() {
+		return view{size: int64(b.p.cols) * 4, scratch: idScratch}
+	}
+	return view{buf: b.p.dev.shared.zero, size: alignment}
+}
+
 // matVecRecord multiplies one piece of a matrix.
-func (d *Device) matVecRecord(name string, out *buffer, w *weight, i int, x *buffer, acc uint32) record {
+func (d *Device) matVecRecord(name string, out *buffer, w *weight, i int, x *buffer, acc uint32, wide bool) record {
 	p := w.pieces[i]
 	s := d.matVecShape(p.rows, w.spec.Cols, w.format)
 	r := record{op: name, kernel: w.format.kernel("matvec", ""), cols: w.format.kernel("matvec", "_cols"), shape: byMatVec,
@@ -259,7 +295,9 @@ func (d *Device) matVecRecord(name string, out *buffer, w *weight, i int, x *buf
 		r.views = []view{x.view(), p.arrays[0], out.view()}
 		return r
 	}
-	r.kernel, r.cols = r.kernel+d.form(x), r.cols+d.form(x)
+	if !wide {
+		r.kernel, r.cols = r.kernel+d.form(x), r.cols+d.form(x)
+	}
 	r.set("NORM", 0)
 	r.set("FAST_HALF", d.fastHalf)
 	r.views = []view{x.view(), x.view(), out.view()} // without a norm its weights are not read
@@ -333,22 +371,28 @@ func (b *builder) Output(x op.Buffer) {
 
 // Tail copies the head columns to the front.
 func (b *builder) Tail(out, x op.Buffer) {
-	m := b.buffers("Tail", out, x)
-	if b.err != nil || !b.require(!b.p.hasTail, "Tail", "recorded twice") ||
-		!b.require(m[0].width == m[1].width, "Tail", "widths %d and %d", m[0].width, m[1].width) ||
-		!b.require(m[0] != m[1], "Tail", "reads and writes buffer %s", m[0].name) {
+	from, ok := use[*buffer](b, "Tail", x)
+	if !ok || !b.require(!b.p.hasTail, "Tail", "recorded twice") {
 		return
 	}
 	b.p.hasTail = true
-	b.add(record{op: "Tail", kernel: "copy_cols", shape: byColumnY, x: groups(m[0].width, elementWG),
-		consts: shaders.Consts{"WIDTH": uint32(m[0].width), "WG": elementWG},
-		views:  []view{m[1].view(), m[0].view()}}, m[0], m[1])
+	to, ok := use[*buffer](b, "Tail", out)
+	if !ok || !b.require(to.width == from.width, "Tail", "widths %d and %d", to.width, from.width) ||
+		!b.require(to != from, "Tail", "reads and writes buffer %s", from.name) {
+		return
+	}
+	all := from.view()
+	all.near = all.size // the head columns may lie anywhere
+	b.add(record{op: "Tail", kernel: "copy_cols", shape: byColumnY, x: groups(to.width, elementWG),
+		consts: shaders.Consts{"WIDTH": uint32(to.width), "WG": elementWG},
+		views:  []view{all, to.view()}}, to, from)
 }
 
 // Logits ends the recording. The two dispatches that reduce to candidates are added by Build.
 func (b *builder) Logits(x op.Buffer) {
 	m, ok := use[*buffer](b, "Logits", x)
 	if ok && b.require(!b.last, "Logits", "recorded twice") &&
+		b.require(!b.wide(), "Logits", "of %d columns", b.p.cols) &&
 		b.require(groups(m.width, topSlice) <= maxSlices, "Logits", "%d values, at most %d supported", m.width, topSlice*maxSlices) {
 		b.p.logits, b.last = m, true
 	}

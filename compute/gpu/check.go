@@ -4,7 +4,7 @@ import "pooled/compute/op"
 
 // ports says what the program takes and gives.
 func (p *program) ports() op.Ports {
-	o := op.Ports{Tail: p.hasTail, Capacity: p.capacity}
+	o := op.Ports{Cols: p.cols, Tail: p.hasTail, Capacity: p.capacity}
 	if p.table != nil {
 		o.Table = p.table.spec.Rows
 	}

@@ -84,7 +84,7 @@ func TestCloseTwiceAndUseAfter(t *testing.T) {
 	if err := p.Run(context.Background(), op.Frame{N: 1}, in, out); err == nil {
 		t.Error("Run after Close: no error")
 	}
-	if _, err := d.Buffer("late", 8); !errors.Is(err, ErrClosed) {
+	if _, err := d.Buffer("late", 8, op.MaxCols); !errors.Is(err, ErrClosed) {
 		t.Errorf("Buffer after Close: got %v, want ErrClosed", err)
 	}
 	p.Close() // must not hang
@@ -129,7 +129,7 @@ func TestDeviceLoss(t *testing.T) {
 	if err := p.Run(context.Background(), op.Frame{N: 1}, in, out); !errors.Is(err, op.ErrLost) || !strings.Contains(err.Error(), "driver reset") {
 		t.Errorf("Run: got %v, want ErrLost with the driver's words", err)
 	}
-	if _, err := d.Buffer("late", 8); !errors.Is(err, op.ErrLost) {
+	if _, err := d.Buffer("late", 8, op.MaxCols); !errors.Is(err, op.ErrLost) {
 		t.Errorf("Buffer: got %v, want ErrLost", err)
 	}
 	if _, err := d.Load(context.Background(), op.WeightSpec{Name: "late", Rows: 1, Cols: 1, Src: f32Bytes(1)}); !errors.Is(err, op.ErrLost) {
@@ -181,7 +181,7 @@ func TestMemoryIsCountedAndFreed(t *testing.T) {
 	d := openTest(t, Options{})
 	before := d.Used()
 	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: 3, Cols: 32, Src: bytes.NewReader(make([]byte, 3*34))}))
-	b := must[op.Buffer](t)(d.Buffer("b", 100))
+	b := must[op.Buffer](t)(d.Buffer("b", 100, op.MaxCols))
 	c := must[op.KV](t)(d.KV("c", 10, 64, op.KVF16))
 	r := must[op.Rope](t)(d.Rope(64, 1e6, 100))
 	if got, want := w.Bytes(), int64(3*32+160+256); got != want { // q, then d aligned to 256
@@ -219,7 +219,7 @@ func TestTooMuchMemory(t *testing.T) {
 	if err == nil {
 		t.Error("a buffer of 1 TiB: no error")
 	}
-	if _, err := d.Buffer("small", 8); err != nil {
+	if _, err := d.Buffer("small", 8, op.MaxCols); err != nil {
 		t.Error(err)
 	}
 }

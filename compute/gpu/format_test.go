@@ -113,8 +113,8 @@ func TestPieces(t *testing.T) {
 func TestMemoryClosedDuringRuns(t *testing.T) {
 	d := openTest(t, Options{})
 	for range 20 {
-		x := must[op.Buffer](t)(d.Buffer("x", 32))
-		b := d.Program("p")
+		x := must[op.Buffer](t)(d.Buffer("x", 32, op.MaxCols))
+		b := d.Program("p", op.MaxCols)
 		b.Input(x)
 		b.Output(x)
 		p := must[op.Program](t)(b.Build())

@@ -82,6 +82,11 @@ func (f *fuser) next() (n int, err error) {
 		if r, ok := ropeStore(&recs[0], &recs[1], &recs[2]); ok {
 			return f.add(r, 3), nil
 		}
+	}
+	if recs[0].wide {
+		return f.add(recs[0], 1), nil
+	}
+	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
 		if r, ok, err := f.gateUp(recs[0], recs[1], recs[2]); ok || err != nil {
 			return f.add(r, 3), err
 		}
@@ -100,7 +105,7 @@ func (f *fuser) next() (n int, err error) {
 }
 
 func (f *fuser) add(r record, n int) int {
-	r.tail = f.recs[0].tail
+	r.tail, r.wide = f.recs[0].tail, f.recs[0].wide
 	f.out = append(f.out, r)
 	return n
 }
@@ -110,7 +115,7 @@ func (f *fuser) add(r record, n int) int {
 // bits alone and among others. Only whether the norm is computed too does: it is left out (dead) when it is computed anew in this
 // program, so that no other program can want it.
 func (f *fuser) foldable(a normArgs) (fold, dead bool) {
-	if a.x.width%8 != 0 {
+	if a.x.width%8 != 0 || f.recs[0].wide {
 		return false, false
 	}
 	readers, changed := 0, false

@@ -18,7 +18,7 @@ func layers(t *testing.T, d *Device, typ quant.Type) op.Program {
 		src := &finite{blocks{at: 34 * rows % 4096}}
 		return must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typ, Rows: rows, Cols: cols, Src: src}))
 	}
-	buffer := func(n int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", n)) }
+	buffer := func(n int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", n, op.MaxCols)) }
 	x, xn, q, k, v := buffer(width), buffer(width), buffer(width), buffer(kv), buffer(kv)
 	gate, up, product, logits, sel := buffer(ff), buffer(ff), buffer(ff), buffer(experts), buffer(2*used)
 	norm := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "n", Rows: 1, Cols: width, Src: ones{}}))
@@ -28,7 +28,7 @@ func layers(t *testing.T, d *Device, typ quant.Type) op.Program {
 	cache := must[op.KV](t)(d.KV("kv", 64, kv, op.KVF32))
 	rope := must[op.Rope](t)(d.Rope(32, 1e4, 64))
 	att := buffer(width)
-	b := d.Program("layers")
+	b := d.Program("layers", op.MaxCols)
 	b.Input(x)
 	for range 2 {
 		b.RMSNorm(xn, x, norm, 1e-6)
@@ -98,13 +98,13 @@ func TestFusedEqualsPlain(t *testing.T) {
 // Merging moves matrices and changes no count of bytes by more than an alignment; what was built before runs on.
 func TestMergeKeepsPrograms(t *testing.T) {
 	d := openTest(t, Options{})
-	x, a, b := must[op.Buffer](t)(d.Buffer("x", 64)), must[op.Buffer](t)(d.Buffer("a", 32)), must[op.Buffer](t)(d.Buffer("b", 32))
+	x, a, b := must[op.Buffer](t)(d.Buffer("x", 64, op.MaxCols)), must[op.Buffer](t)(d.Buffer("a", 32, op.MaxCols)), must[op.Buffer](t)(d.Buffer("b", 32, op.MaxCols))
 	var w []op.Weight
 	for range 2 {
 		w = append(w, must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: 32, Cols: 64, Src: new(finite)})))
 	}
 	record := func() op.Program {
-		r := d.Program("p")
+		r := d.Program("p", op.MaxCols)
 		r.Input(x)
 		r.MatVec(a, w[0], x)
 		r.MatVec(b, w[1], x)
@@ -144,13 +144,13 @@ func TestMergeOverTheBindingLimit(t *testing.T) {
 		src := &finite{blocks{at: 34 * i}}
 		w = append(w, must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: rows, Cols: width, Src: src})))
 	}
-	x, a, b := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("a", rows)), must[op.Buffer](t)(d.Buffer("b", rows))
+	x, a, b := must[op.Buffer](t)(d.Buffer("x", width, op.MaxCols)), must[op.Buffer](t)(d.Buffer("a", rows, op.MaxCols)), must[op.Buffer](t)(d.Buffer("b", rows, op.MaxCols))
 	in := make([]float32, width)
 	for i := range in {
 		in[i] = float32(math.Sin(float64(i)))
 	}
 	result := func(launches int64) []float32 {
-		r := d.Program("p")
+		r := d.Program("p", op.MaxCols)
 		r.Input(x)
 		r.MatVec(a, w[0], x)
 		r.MatVec(b, w[1], x)

@@ -132,7 +132,9 @@ func (b *builder) Delta(out, y, alpha, beta op.Buffer, a, dt op.Weight, st op.Re
 		consts: shaders.Consts{"HEADS": uint32(heads), "KEYHEADS": uint32(keyHeads), "DIM": uint32(dim), "COLUMNS": uint32(columns),
 			"GROUPS": uint32(grps), "WG": uint32(max(columns*grps, 16))},
 		views: []view{m[1].view(), m[2].view(), m[3].view(), va, vdt, m[0].view(), whole(s.state), whole(s.kept)}}
-	s.delta, s.needs = &r, b.p.uses[len(b.p.uses)-2:len(b.p.uses):len(b.p.uses)]
+	if !b.wide() { // an undo plays the narrow one
+		s.delta, s.needs = &r, b.p.uses[len(b.p.uses)-2:len(b.p.uses):len(b.p.uses)]
+	}
 	b.add(r, m[0], m[1], m[2], m[3])
 }
 
@@ -201,7 +203,7 @@ func (b *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, exper
 
 // experts records the slow way: launches for gate, for up and for their product. See fuser.expertGateUp.
 func (b *builder) experts(a expertArgs) {
-	size := int64(op.MaxCols) * int64(a.used) * int64(a.ff) * 4
+	size := int64(b.cols()) * int64(a.used) * int64(a.ff) * 4
 	slot := func(which scratch) view { return view{size: size, scratch: which} }
 	b.slots = max(b.slots, size)
 	a.size = size

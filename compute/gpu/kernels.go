@@ -233,6 +233,7 @@ type view struct {
 	buf     *wgpu.Buffer
 	off     int64
 	size    int64
+	near    int64   // of a buffer: the size of its first op.MaxCols columns; else 0
 	scratch scratch // stands for the buffer before the program has made it
 }
 
@@ -245,6 +246,7 @@ const (
 	gateScratch           // of the chosen experts
 	upScratch
 	productScratch
+	idScratch // tokens of a wide run
 )
 
 func whole(b *wgpu.Buffer) view { return view{buf: b, size: int64(b.GetSize())} }

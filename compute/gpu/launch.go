@@ -47,6 +47,8 @@ func (p *program) launch(at uint32) error {
 		switch s.shape {
 		case byColumnY:
 			y = uint32(n)
+		case byTile:
+			y = groups(n, s.tile)
 		case byColumnX:
 			x = uint32(n * s.columns)
 		case byMatVec:

@@ -13,17 +13,20 @@ import (
 
 const storage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopyDst | wgpu.BufferUsageCopySrc
 
-// buffer implements op.Buffer: op.MaxCols columns of width float32.
+// buffer implements op.Buffer: cols columns of width float32.
 type buffer struct {
-	dev   *Device
-	name  string
-	width int
-	buf   *wgpu.Buffer
-	gone  atomic.Bool
+	dev         *Device
+	name        string
+	width, cols int
+	buf         *wgpu.Buffer
+	gone        atomic.Bool
 }
 
 // Width is the number of values in a column.
 func (b *buffer) Width() int { return b.width }
+
+// Cols is the number of columns.
+func (b *buffer) Cols() int { return b.cols }
 
 // Close frees the buffer. Programs that use it must be closed first.
 func (b *buffer) Close() { b.dev.drop(b) }
@@ -34,14 +37,17 @@ func (b *buffer) release(d *Device) {
 	b.buf = nil
 }
 
-// Buffer makes op.MaxCols columns of width values. Their first content is zero.
-func (d *Device) Buffer(name string, width int) (op.Buffer, error) {
-	if width < 1 || int64(width)*4*op.MaxCols > d.info.MaxBinding {
-		return nil, fmt.Errorf("gpu: buffer %s: %w: width %d", name, errArgument, width)
+// Buffer makes cols columns of width values. Their first content is zero.
+func (d *Device) Buffer(name string, width, cols int) (op.Buffer, error) {
+	if err := op.CheckCols(cols); err != nil {
+		return nil, fmt.Errorf("gpu: buffer %s: %w", name, err)
 	}
-	b := &buffer{dev: d, name: name, width: width}
+	if width < 1 || int64(width)*4*int64(cols) > d.info.MaxBinding {
+		return nil, fmt.Errorf("gpu: buffer %s: %w: %d columns of width %d", name, errArgument, cols, width)
+	}
+	b := &buffer{dev: d, name: name, width: width, cols: cols}
 	err := d.do(func() (err error) {
-		if b.buf, err = d.createBuffer(name, int64(width)*4*op.MaxCols, storage|wgpu.BufferUsageUniform); err == nil {
+		if b.buf, err = d.createBuffer(name, int64(width)*4*int64(cols), storage|wgpu.BufferUsageUniform); err == nil {
 			d.live[b] = struct{}{}
 		}
 		return err

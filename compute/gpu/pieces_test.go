@@ -30,12 +30,12 @@ func TestExpertsInPieces(t *testing.T) {
 			}
 			return w
 		}
-		buffer := func(n int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", n)) }
+		buffer := func(n int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", n, op.MaxCols)) }
 		x, lg, sel, out := buffer(width), buffer(experts), buffer(2*used), buffer(width)
 		gate, up, down := load(experts*ff, width, 1), load(experts*ff, width, 2), load(experts*width, ff, 3)
-		set := d.Program("logits")
+		set := d.Program("logits", op.MaxCols)
 		set.Input(lg)
-		b := d.Program("experts")
+		b := d.Program("experts", op.MaxCols)
 		b.Input(x)
 		b.Route(sel, lg, used)
 		b.Experts(out, x, sel, gate, up, down, experts, used)

@@ -50,10 +50,10 @@ func TestHalvesByIntegers(t *testing.T) {
 		src = binary.LittleEndian.AppendUint16(src, h)
 	}
 	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.F16, Rows: rows, Cols: cols, Src: bytes.NewReader(src)}))
-	out := must[op.Buffer](t)(d.Buffer("out", cols))
+	out := must[op.Buffer](t)(d.Buffer("out", cols, op.MaxCols))
 	for _, fast := range []uint32{d.fastHalf, 0} {
 		d.fastHalf = fast
-		b := d.Program("p")
+		b := d.Program("p", op.MaxCols)
 		b.Embed(out, w)
 		b.Output(out)
 		p := must[op.Program](t)(b.Build())

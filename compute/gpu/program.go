@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type wgpuBuffer = wgpu.Buffer
 type program struct {
 	dev      *Device
 	name     string
+	cols     int            // that a run may have
 	uses     []*atomic.Bool // set when memory that the program uses was released
 	table    *weight        // of Embed, or nil
 	in       *buffer        // of Input, or nil
@@ -37,6 +39,7 @@ type program struct {
 	cand    *wgpu.Buffer    // of topk_slice
 	bad     *wgpu.Buffer
 	top     *wgpu.Buffer // of topk_merge
+	ids     *wgpu.Buffer // tokens of a wide run
 
 	turn    sync.Mutex // one run at a time
 	job     *job
@@ -46,6 +49,7 @@ type program struct {
 	ahead   ahead
 	bytes   int64 // of weights read for one column
 	inBytes []byte
+	idBytes []byte
 }
 
 // run is what the present Run was asked for.
@@ -69,6 +73,7 @@ type planned struct {
 	colsY     uint32
 	colsZ     uint32
 	columns   int // workgroups of a column of byColumnX
+	tile      int // columns of a workgroup of byTile
 	splits    int
 	bytes     int64 // of weights read per group of columns
 	tail      bool
@@ -114,6 +119,12 @@ func (p *program) prepare(b *builder) (err error) {
 			}
 		}
 	}
+	if p.cols > op.MaxCols && p.table != nil {
+		p.idBytes = make([]byte, 4*p.cols)
+		if p.ids, err = d.createBuffer("tokens", int64(len(p.idBytes)), storage); err != nil {
+			return err
+		}
+	}
 	if p.logits != nil {
 		if err := p.prepareTop(b); err != nil {
 			return err
@@ -149,7 +160,7 @@ func (p *program) prepare(b *builder) (err error) {
 		p.bytes += s.bytes
 	}
 	if p.in != nil {
-		p.inBytes = make([]byte, p.in.width*4*op.MaxCols)
+		p.inBytes = make([]byte, p.in.width*4*p.cols)
 	}
 	return nil
 }
@@ -196,17 +207,22 @@ func (p *program) plan(r *record, paramOff int64) error {
 	}
 	views := r.views
 	for i := range views {
+		if views[i].near > 0 && !r.wide {
+			views[i].size = views[i].near
+		}
 		switch s := views[i].scratch; s {
 		case attendScratch:
 			views[i].buf = p.scratch
 		case gateScratch, upScratch, productScratch:
 			views[i].buf = p.slots[s-gateScratch]
+		case idScratch:
+			views[i].buf = p.ids
 		}
 	}
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), splits: r.splits, bytes: r.bytes, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, splits: r.splits, bytes: r.bytes, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -236,7 +252,7 @@ func (p *program) release(d *Device) {
 		s.group.Release()
 	}
 	p.planned = nil
-	for _, b := range []**wgpu.Buffer{&p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
+	for _, b := range []**wgpu.Buffer{&p.ids, &p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
 		d.freeBuffer(*b)
 		*b = nil
 	}
@@ -311,6 +327,14 @@ func (p *program) exec() error {
 	if p.in != nil {
 		n := putFloats(p.inBytes, r.in)
 		if err := d.upload(p.in.buf, 0, p.inBytes[:n]); err != nil {
+			return err
+		}
+	}
+	if p.ids != nil {
+		for i, id := range r.frame.Tokens {
+			binary.LittleEndian.PutUint32(p.idBytes[4*i:], uint32(id))
+		}
+		if err := d.upload(p.ids, 0, p.idBytes[:4*len(r.frame.Tokens)]); err != nil {
 			return err
 		}
 	}

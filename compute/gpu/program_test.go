@@ -23,7 +23,7 @@ func newParts(t *testing.T, d *Device) parts {
 	t.Helper()
 	ctx := context.Background()
 	return parts{
-		a: must[op.Buffer](t)(d.Buffer("a", 8)), b: must[op.Buffer](t)(d.Buffer("b", 8)), wide: must[op.Buffer](t)(d.Buffer("wide", 9)),
+		a: must[op.Buffer](t)(d.Buffer("a", 8, op.MaxCols)), b: must[op.Buffer](t)(d.Buffer("b", 8, op.MaxCols)), wide: must[op.Buffer](t)(d.Buffer("wide", 9, op.MaxCols)),
 		w:     must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "w", Type: quant.F32, Rows: 8, Cols: 8, Src: f32Bytes(make([]float32, 64)...)})),
 		vec:   must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "vec", Type: quant.F32, Rows: 1, Cols: 8, Src: f32Bytes(make([]float32, 8)...)})),
 		cache: must[op.KV](t)(d.KV("cache", 20, 8, op.KVF16)),
@@ -34,7 +34,7 @@ func newParts(t *testing.T, d *Device) parts {
 func TestBuildRefuses(t *testing.T) {
 	d, other := openTest(t, Options{}), openTest(t, Options{})
 	x, foreign := newParts(t, d), newParts(t, other)
-	released := must[op.Buffer](t)(d.Buffer("released", 8))
+	released := must[op.Buffer](t)(d.Buffer("released", 8, op.MaxCols))
 	released.Close()
 	cases := map[string]struct {
 		record func(b op.Builder)
@@ -64,7 +64,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	used := d.Used()
 	for name, c := range cases {
-		b := d.Program("program under test")
+		b := d.Program("program under test", op.MaxCols)
 		c.record(b)
 		if _, err := b.Build(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "program under test") {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
@@ -79,7 +79,7 @@ func TestRunRefuses(t *testing.T) {
 	d := openTest(t, Options{})
 	x := newParts(t, d)
 	build := func(record func(b op.Builder)) op.Program {
-		b := d.Program("p")
+		b := d.Program("p", op.MaxCols)
 		record(b)
 		return must[op.Program](t)(b.Build())
 	}
@@ -189,8 +189,8 @@ func TestBigRunsAreCut(t *testing.T) {
 		r[i] = float32(i%13-6) / 50
 	}
 	w := must[op.Weight](t)(d.Load(ctx, op.WeightSpec{Name: "w", Rows: width, Cols: width, Src: f32Bytes(r...)}))
-	x, y := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("y", width))
-	b := d.Program("long")
+	x, y := must[op.Buffer](t)(d.Buffer("x", width, op.MaxCols)), must[op.Buffer](t)(d.Buffer("y", width, op.MaxCols))
+	b := d.Program("long", op.MaxCols)
 	b.Input(x)
 	for range 5 {
 		b.MatVec(y, w, x)
@@ -239,13 +239,13 @@ func TestSlowRunIsWaitedFor(t *testing.T) {
 		data[i*width+i] = 1
 	}
 	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Rows: width, Cols: width, Src: f32Bytes(data...)}))
-	x, y := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("y", width))
+	x, y := must[op.Buffer](t)(d.Buffer("x", width, op.MaxCols)), must[op.Buffer](t)(d.Buffer("y", width, op.MaxCols))
 	in := make([]float32, op.MaxCols*width)
 	for i := range in {
 		in[i] = float32(i%101) / 8
 	}
 	for n := 8; ; n *= 2 {
-		b := d.Program("slow")
+		b := d.Program("slow", op.MaxCols)
 		b.Input(x)
 		for range n {
 			b.MatVec(y, w, x)

@@ -72,7 +72,7 @@ func (d *Device) several(s matVecShape) matVecShape {
 
 // form ends the name of a matrix kernel that reads x: see shaders.Uniform.
 func (d *Device) form(x *buffer) string {
-	if v := x.view(); d.info.Software && v.size <= int64(d.limits.max_uniform_binding) {
+	if v := x.view(); d.info.Software && v.near <= int64(d.limits.max_uniform_binding) {
 		return shaders.Uniform
 	}
 	return ""

@@ -37,8 +37,8 @@ func TestShapesAgree(t *testing.T) {
 				d.shape = sh
 				defer func() { d.shape = matVecShape{} }()
 				w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typ, Rows: rows, Cols: cols, Src: new(finite)}))
-				in, out := must[op.Buffer](t)(d.Buffer("in", cols)), must[op.Buffer](t)(d.Buffer("out", rows))
-				b := d.Program("p")
+				in, out := must[op.Buffer](t)(d.Buffer("in", cols, op.MaxCols)), must[op.Buffer](t)(d.Buffer("out", rows, op.MaxCols))
+				b := d.Program("p", op.MaxCols)
 				b.Input(in)
 				b.MatVec(out, w, in)
 				b.Output(out)

@@ -118,8 +118,8 @@ func identity(t testing.TB, d *Device, width int) (op.Program, []float32, *op.Ou
 		eye[i*width+i] = 1
 	}
 	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "eye", Rows: width, Cols: width, Src: f32Bytes(eye...)}))
-	x, y := must[op.Buffer](t)(d.Buffer("x", width)), must[op.Buffer](t)(d.Buffer("y", width))
-	b := d.Program("identity")
+	x, y := must[op.Buffer](t)(d.Buffer("x", width, op.MaxCols)), must[op.Buffer](t)(d.Buffer("y", width, op.MaxCols))
+	b := d.Program("identity", op.MaxCols)
 	b.Input(x)
 	b.MatVec(y, w, x)
 	b.Output(y)

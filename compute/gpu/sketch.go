@@ -7,12 +7,18 @@ func (d *Device) ProgramBytes(s op.Sketch) int64 {
 	sum := max(int64(s.Steps), 1) * alignment
 	var scratch, slots int64
 	for _, a := range s.Attend {
+		if s.Cols > op.MaxCols {
+			break
+		}
 		scratch = max(scratch, attendScratchBytes(a.Heads, a.KVHeads, a.Head))
 	}
 	for _, e := range s.Experts {
-		slots = max(slots, int64(op.MaxCols)*int64(e.Used)*int64(e.Inner)*4)
+		slots = max(slots, int64(s.Cols)*int64(e.Used)*int64(e.Inner)*4)
 	}
 	sum += scratch + 3*slots
+	if s.Embeds && s.Cols > op.MaxCols {
+		sum += 4 * int64(s.Cols)
+	}
 	if s.Logits > 0 {
 		slices := int64(groups(s.Logits, topSlice))
 		sum += op.MaxCols * (slices*(op.MaxTopK*8+4) + (2+2*op.MaxTopK)*4)

@@ -4,6 +4,7 @@ import "fmt"
 
 // Ports are what a program takes and gives. A width of 0 stands for a port that it doesn't have.
 type Ports struct {
+	Cols     int  // columns that a run may have
 	Table    int  // rows of Embed's table
 	In       int  // width of Input's buffer
 	Hidden   int  // width of Output's buffer
@@ -15,12 +16,16 @@ type Ports struct {
 // Check refuses a run whose arguments don't fit, before anything is computed. The error wraps ErrArgument.
 func (p Ports) Check(f Frame, in []float32, out *Out) error {
 	switch {
-	case f.N < 1 || f.N > MaxCols:
-		return fmt.Errorf("%w: %d columns, 1 to %d allowed", ErrArgument, f.N, MaxCols)
+	case f.N < 1 || f.N > p.Cols:
+		return fmt.Errorf("%w: %d columns, 1 to %d allowed", ErrArgument, f.N, p.Cols)
+	case f.Spec && p.Cols > MaxCols:
+		return fmt.Errorf("%w: columns of a wide program can't be undone", ErrArgument)
 	case f.Pos < 0 || f.Pos > p.Capacity-f.N:
 		return fmt.Errorf("%w: positions %d to %d, room for %d", ErrArgument, f.Pos, f.Pos+f.N-1, p.Capacity)
 	case f.HeadFrom < 0 || f.HeadFrom > f.N:
 		return fmt.Errorf("%w: head from column %d of %d", ErrArgument, f.HeadFrom, f.N)
+	case p.Logits > 0 && f.N-f.HeadFrom > MaxCols:
+		return fmt.Errorf("%w: head columns %d to %d, at most %d", ErrArgument, f.HeadFrom, f.N-1, MaxCols)
 	case p.Logits > 0 && !p.Tail && f.HeadFrom != 0:
 		return fmt.Errorf("%w: head from column %d in a program without a tail", ErrArgument, f.HeadFrom)
 	case p.In > 0 && len(in) != f.N*p.In:
@@ -70,6 +75,14 @@ func (p Ports) checkOut(f Frame, out *Out) error {
 		if cap(t) < out.K {
 			return fmt.Errorf("%w: room for %d candidates of %d", ErrArgument, cap(t), out.K)
 		}
+	}
+	return nil
+}
+
+// CheckCols says whether a buffer or program can have that many columns.
+func CheckCols(cols int) error {
+	if cols < MaxCols || cols > MaxWide || cols%ColStep != 0 {
+		return fmt.Errorf("%w: %d columns, a multiple of %d from %d to %d is needed", ErrArgument, cols, ColStep, MaxCols, MaxWide)
 	}
 	return nil
 }

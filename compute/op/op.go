@@ -4,17 +4,22 @@
 // A graph is recorded once, when layers are loaded, and run many times:
 //
 //	dev.Load / dev.Buffer / dev.KV / dev.Rope     memory, made once
-//	b := dev.Program("layers 0-5")                 records operations in order
+//	b := dev.Program("layers 0-5", MaxCols)        records operations in order
 //	b.RMSNorm(xn, x, w, eps); b.MatVec(q, wq, xn)  ...
 //	p, err := b.Build()                            pipelines and bind groups are made here
 //	p.Run(ctx, frame, in, out)                     one submit, one readback
 //
-// Columns. Every activation buffer holds up to MaxCols columns of the same width, column after column: value i of
+// Columns. Every activation buffer holds a number of columns of the same width, column after column: value i of
 // column c is element c*width+i. A run works on the first Frame.N columns; column c is the token at position
-// Frame.Pos+c. Operations recorded after Tail work on the head columns only (see Tail).
+// Frame.Pos+c. Operations recorded after Tail work on the head columns only (see Tail), of which there are at most MaxCols.
 //
-// Bit contract. For one device and one program, a column's result depends on the column's input, its position and
-// the cache, never on how many other columns the run has: decode (1 column) and verify (several) agree bit for bit.
+// Bit contract. For one device and one program of at most MaxCols columns, a column's result depends on the column's input,
+// its position and the cache, never on how many other columns the run has: decode (1 column) and verify (several) agree bit
+// for bit.
+//
+// Wide programs, of more than MaxCols columns, read prompts. They may sum in another order than the narrow ones (relative
+// 1e-5 per operation; spec engine.md 6.4 for whole models), and their columns can't be undone. What is recorded after Tail
+// has the bits of a narrow program.
 //
 // State. A Recurrent remembers what its layer has read so far. Unlike a KV cache it can't be rewound by writing a
 // position again: state.go says how columns are undone and how states are kept in slots.
@@ -31,8 +36,14 @@ import (
 	"pooled/compute/quant"
 )
 
-// MaxCols is the most columns one run may have (spec room.md 5.4: frames of up to 16 columns).
+// MaxCols is the most columns that a run of a narrow program may have (spec room.md 5.4: frames of up to 16 columns).
 const MaxCols = 16
+
+// MaxWide is the most columns that a run of a wide program may have; a program's number of columns is a multiple of ColStep.
+const (
+	MaxWide = 512
+	ColStep = 16
+)
 
 // MaxTopK is the most candidates TopK can return per column (spec engine.md 5.7).
 const MaxTopK = 64
@@ -81,9 +92,10 @@ type Weight interface {
 	Close()
 }
 
-// Buffer is MaxCols columns of Width float32 values on a device.
+// Buffer is Cols columns of Width float32 values on a device.
 type Buffer interface {
 	Width() int
+	Cols() int
 	Close()
 }
 
@@ -107,14 +119,17 @@ type Device interface {
 	Info() Info
 	// Load copies a weight to the device, converting its layout where the backend needs that, never its values.
 	Load(ctx context.Context, w WeightSpec) (Weight, error)
-	Buffer(name string, width int) (Buffer, error)
+	// Buffer makes cols columns of width values; cols is a multiple of ColStep, MaxCols to MaxWide. A program uses as many of
+	// them as it needs.
+	Buffer(name string, width, cols int) (Buffer, error)
 	KV(name string, capacity, width int, t KVType) (KV, error)
 	Rope(nRot int, theta float64, capacity int) (Rope, error)
 	// Recurrent makes a zeroed state.
 	Recurrent(name string, r RecurrentSpec) (Recurrent, error)
 	// Memory groups what a shard remembers, so that it is undone, saved and restored together.
 	Memory(kv []KV, rec []Recurrent) (Memory, error)
-	Program(name string) Builder
+	// Program records a program whose runs have up to cols columns, a multiple of ColStep from MaxCols to MaxWide.
+	Program(name string, cols int) Builder
 	// WeightBytes is what Load would take for a weight of that format and size, 0 for a format without a kernel.
 	WeightBytes(t quant.Type, rows, cols int) int64
 	// ProgramBytes is what a program would take for itself.
@@ -184,10 +199,10 @@ type Builder interface {
 // Frame says what one run works on.
 type Frame struct {
 	Pos      int     // position of column 0; rows Pos..Pos+N-1 of every cache are written
-	N        int     // columns, 1..MaxCols
+	N        int     // columns, 1 up to those of the program
 	HeadFrom int     // first column that goes on past Tail; N for none
 	Tokens   []int32 // N ids when the program has Embed
-	Spec     bool    // keep what is needed to undo every column but the last (see Control.Rollback)
+	Spec     bool    // keep what is needed to undo every column but the last (see Control.Rollback); not of a wide program
 }
 
 // Candidate is a token and its logit.

@@ -74,7 +74,7 @@ func (r *rig) weight(typ quant.Type, rows, cols int, src io.Reader) op.Weight {
 
 func (r *rig) buffer(width int) op.Buffer {
 	r.t.Helper()
-	b, err := r.dev.Buffer("b", width)
+	b, err := r.dev.Buffer("b", width, op.MaxCols)
 	r.check(err)
 	r.t.Cleanup(b.Close)
 	return b
@@ -98,7 +98,7 @@ func (r *rig) rope(nRot int, theta float64, capacity int) op.Rope {
 
 func (r *rig) program(record func(b op.Builder)) op.Program {
 	r.t.Helper()
-	b := r.dev.Program("test")
+	b := r.dev.Program("test", op.MaxCols)
 	record(b)
 	p, err := b.Build()
 	r.check(err)

@@ -14,8 +14,8 @@ type builder struct {
 }
 
 // Program starts a recording.
-func (d *device) Program(name string) op.Builder {
-	return &builder{p: &program{dev: d, name: name, crew: newCrew(d.workers), capacity: unlimited}}
+func (d *device) Program(name string, cols int) op.Builder {
+	return &builder{p: &program{dev: d, name: name, cols: cols, crew: newCrew(d.workers), capacity: unlimited}, err: op.CheckCols(cols)}
 }
 
 // require notes an error about operation name unless ok.
@@ -39,6 +39,13 @@ func use[T checker](b *builder, name string, thing any) (mine T) {
 	if err := mine.check(b.p.dev); err != nil {
 		b.err = fmt.Errorf("%s: %w", name, err)
 		return mine
+	}
+	if m, ok := any(mine).(*buffer); ok {
+		cols := b.p.cols
+		if b.p.hasTail {
+			cols = op.MaxCols
+		}
+		b.require(m.cols >= cols, name, "buffer %s has %d columns, the program %d", m.name, m.cols, cols)
 	}
 	b.p.uses = append(b.p.uses, mine)
 	return mine
@@ -188,15 +195,16 @@ func (b *builder) Output(x op.Buffer) {
 }
 
 func (b *builder) Tail(out, x op.Buffer) {
-	m := b.buffers("Tail", out, x)
+	from := use[*buffer](b, "Tail", x)
+	b.require(!b.p.hasTail, "Tail", "recorded twice")
+	b.p.hasTail = true
+	to := use[*buffer](b, "Tail", out)
 	if b.err != nil {
 		return
 	}
-	b.require(!b.p.hasTail, "Tail", "recorded twice")
-	b.require(m[0].width == m[1].width, "Tail", "widths %d and %d", m[0].width, m[1].width)
-	if b.require(m[0] != m[1], "Tail", "reads and writes buffer %s", m[0].name) {
-		b.p.hasTail = true
-		b.add("Tail", &tail{m[0], m[1]})
+	b.require(to.width == from.width, "Tail", "widths %d and %d", to.width, from.width)
+	if b.require(to != from, "Tail", "reads and writes buffer %s", to.name) {
+		b.add("Tail", &tail{to, from})
 	}
 }
 
@@ -205,6 +213,7 @@ func (b *builder) Logits(x op.Buffer) {
 	if b.err != nil {
 		return
 	}
+	b.require(b.p.cols <= op.MaxCols || b.p.hasTail, "Logits", "%d columns", b.p.cols)
 	b.add("Logits", &logits{m})
 	b.p.logits, b.last = m, true
 }

@@ -32,7 +32,7 @@ type expertInputs struct {
 	gate, up *weight
 	rows     int
 	used     int
-	product  []float32 // op.MaxCols x used x rows
+	product  []float32 // columns x used x rows
 	grain    int
 }
 

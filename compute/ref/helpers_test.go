@@ -61,13 +61,13 @@ func (b *bench) load(name string, t quant.Type, rows, cols int, raw []byte) op.W
 
 func (b *bench) buf(width int) op.Buffer {
 	b.t.Helper()
-	x, err := b.dev.Buffer("test", width)
+	x, err := b.dev.Buffer("test", width, op.MaxCols)
 	return must(b.t, x, err)
 }
 
 func (b *bench) program(record func(op.Builder)) op.Program {
 	b.t.Helper()
-	r := b.dev.Program("test")
+	r := b.dev.Program("test", op.MaxCols)
 	record(r)
 	p, err := r.Build()
 	return must(b.t, p, err)

@@ -100,7 +100,7 @@ func (b *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, exper
 	b.require(wg.spec.Cols == m[1].width && wu.spec.Cols == m[1].width && wd.spec.Rows == m[0].width*experts, "Experts",
 		"%d and %d columns of columns of %d, %d rows down into %d", wg.spec.Cols, wu.spec.Cols, m[1].width, wd.spec.Rows, m[0].width)
 	if b.require(m[0] != m[1] && m[0] != m[2], "Experts", "reads and writes buffer %s", m[0].name) {
-		in := &expertInputs{m[1], m[2], wg, wu, rows, used, make([]float32, op.MaxCols*used*rows), grainOf(2 * wg.spec.Cols)}
+		in := &expertInputs{m[1], m[2], wg, wu, rows, used, make([]float32, b.p.cols*used*rows), grainOf(2 * wg.spec.Cols)}
 		b.add("Experts", in)
 		b.add("Experts", &expertOutputs{m[0], m[2], wd, in, grainOf(used * rows)})
 	}

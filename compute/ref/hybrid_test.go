@@ -389,7 +389,7 @@ func TestHybridRefusals(t *testing.T) {
 		"pair of another width":        func(r op.Builder) { r.Concat(x8, x4, x2) },
 		"state after the tail":         func(r op.Builder) { r.Tail(x8, y8); r.Conv(y8, x8, taps, st) },
 	} {
-		r := b.dev.Program("bad")
+		r := b.dev.Program("bad", op.MaxCols)
 		r.Input(x1)
 		record(r)
 		if _, err := r.Build(); !errors.Is(err, errArgument) {

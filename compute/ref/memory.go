@@ -115,15 +115,16 @@ func (d *device) WeightBytes(t quant.Type, rows, cols int) int64 {
 	return n
 }
 
-// buffer holds op.MaxCols columns.
+// buffer holds cols columns of width values.
 type buffer struct {
 	memory
-	name  string
-	width int
-	data  []float32
+	name        string
+	width, cols int
+	data        []float32
 }
 
 func (b *buffer) Width() int { return b.width }
+func (b *buffer) Cols() int  { return b.cols }
 
 func (b *buffer) Close() {
 	if b.release() {
@@ -135,14 +136,17 @@ func (b *buffer) Close() {
 func (b *buffer) col(c int) []float32 { return b.data[c*b.width : (c+1)*b.width] }
 
 // Buffer makes a zeroed activation buffer.
-func (d *device) Buffer(name string, width int) (op.Buffer, error) {
+func (d *device) Buffer(name string, width, cols int) (op.Buffer, error) {
 	if d.closed.Load() {
 		return nil, fmt.Errorf("ref: buffer %s: %w", name, errClosed)
 	}
-	if width < 1 || width > maxAlloc/4/op.MaxCols {
+	if err := op.CheckCols(cols); err != nil {
+		return nil, fmt.Errorf("ref: buffer %s: %w", name, err)
+	}
+	if width < 1 || width > maxAlloc/4/cols {
 		return nil, fmt.Errorf("ref: buffer %s: %w: width %d", name, errArgument, width)
 	}
-	b := &buffer{name: name, width: width, data: make([]float32, op.MaxCols*width)}
+	b := &buffer{name: name, width: width, cols: cols, data: make([]float32, cols*width)}
 	b.take(d, int64(len(b.data))*4)
 	d.adopt(b)
 	return b, nil

@@ -19,6 +19,7 @@ type entry struct {
 type program struct {
 	dev      *device
 	name     string
+	cols     int // that a run may have
 	steps    []entry
 	uses     []checker // memory that must be open
 	crew     *crew
@@ -118,7 +119,7 @@ func (p *program) open() error {
 
 // ports says what the program takes and gives.
 func (p *program) ports() op.Ports {
-	o := op.Ports{Tail: p.hasTail, Capacity: p.capacity}
+	o := op.Ports{Cols: p.cols, Tail: p.hasTail, Capacity: p.capacity}
 	if p.table != nil {
 		o.Table = p.table.spec.Rows
 	}

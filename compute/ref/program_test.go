@@ -207,7 +207,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"after logits", func(r op.Builder) { r.Logits(x); r.Output(x) }, errArgument},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := b.dev.Program("wrong")
+			r := b.dev.Program("wrong", op.MaxCols)
 			c.record(r)
 			if p, err := r.Build(); !errors.Is(err, c.want) || p != nil {
 				t.Errorf("got %v, %v; want %v", p, err, c.want)
@@ -228,7 +228,7 @@ func TestMemoryRefuses(t *testing.T) {
 		_, err := b.dev.Rope(n, theta, capacity)
 		return err
 	}
-	buf := func(width int) error { _, err := b.dev.Buffer("b", width); return err }
+	buf := func(width int) error { _, err := b.dev.Buffer("b", width, op.MaxCols); return err }
 	for _, c := range []struct {
 		name string
 		got  error
@@ -337,7 +337,7 @@ func TestClosed(t *testing.T) {
 	if err := p.Run(context.Background(), frame, nil, nil); !errors.Is(err, errClosed) {
 		t.Errorf("run on a closed device: got %v", err)
 	}
-	if _, err := b.dev.Buffer("late", 4); !errors.Is(err, errClosed) {
+	if _, err := b.dev.Buffer("late", 4, op.MaxCols); !errors.Is(err, errClosed) {
 		t.Errorf("buffer on a closed device: got %v", err)
 	}
 }
