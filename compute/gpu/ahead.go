@@ -22,12 +22,13 @@ type ahead struct {
 // recordAhead runs on the device goroutine, after the submit and before the wait. Its errors are no errors of the run.
 func (p *program) recordAhead(staging *wgpu.Buffer) {
 	d, r := p.dev, &p.run
-	if !d.ahead || r.frame.N != 1 || staging == nil || p.bytes > d.submitBytes {
+	if !d.ahead || r.frame.N != 1 || staging == nil || p.work > p.most() {
 		return
 	}
+	work := p.work
 	p.swapAhead()
 	r.frame.Pos++
-	if p.launch(uint32(d.shared.slot*frameSlot)) == nil {
+	if _, err := p.launch(uint32(d.shared.slot*frameSlot), true); err == nil {
 		p.copyResults(staging)
 		if c, err := d.sh.encode(d.shared.frameGroup, p.steps, p.copies); err == nil {
 			p.ahead.cmd, p.ahead.age = c, d.stagings
@@ -35,6 +36,7 @@ func (p *program) recordAhead(staging *wgpu.Buffer) {
 	}
 	r.frame.Pos--
 	p.swapAhead()
+	p.work = work
 }
 
 func (p *program) swapAhead() {

@@ -61,7 +61,7 @@ func (b *builder) Attend(out, q op.Buffer, cache op.KV, heads, kvHeads int) {
 		return shaders.Consts{"HEADS": uint32(heads), "KVHEADS": uint32(kvHeads), "HD": uint32(hd), "SPLITS": uint32(splits),
 			"DIRECT": direct, "DIRECT_MAX": most, "WG": attnWG}
 	}
-	r := record{op: "Attend", shape: byDirect, splits: splits, consts: consts(1),
+	r := record{op: "Attend", shape: byDirect, splits: splits, perPos: int64(2 * heads * hd), consts: consts(1),
 		params: []uint32{math.Float32bits(float32(1 / math.Sqrt(float64(hd))))}}
 	keys, values, partial := c.view(c.keys), c.view(c.values), view{size: size, scratch: attendScratch}
 	if b.p.dev.plain {

@@ -55,7 +55,8 @@ type record struct {
 	columns          int    // workgroups of a column of byColumnX; 0: one
 	tile             int    // columns of a workgroup of byTile
 	splits           int
-	bytes            int64   // of weights read per group of columns
+	bytes            int64   // of weights read for a column
+	perPos           int64   // keys and values read for a column, times heads, per position
 	args             any     // what fuse looks at
 	out, out2        *buffer // what it writes; out2 is in reads too
 	reads            []*buffer

@@ -36,12 +36,12 @@ type Device struct {
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost
 
-	submitBytes int64       // see the constant; tests lower it
-	shape       matVecShape // when set, used for all matrices of whole octets (benchmarks)
-	ahead       bool        // record the next token's commands while this one runs (ahead.go)
-	stagings    int         // readback buffers that were dropped
-	plain       bool        // leaves every operation to its own kernels (tests)
-	fastHalf    uint32      // 1: the device unpacks halves exactly
+	submitTime time.Duration // see the constant; tests lower it
+	shape      matVecShape   // when set, used for all matrices of whole octets (benchmarks)
+	ahead      bool          // record the next token's commands while this one runs (ahead.go)
+	stagings   int           // readback buffers that were dropped
+	plain      bool          // leaves every operation to its own kernels (tests)
+	fastHalf   uint32        // 1: the device unpacks halves exactly
 }
 
 // owned is memory or a program of a device. release runs on the device goroutine.
@@ -83,7 +83,7 @@ func newJob(fn func() error) *job { return &job{fn: fn, done: make(chan struct{}
 func newDevice() *Device {
 	return &Device{
 		jobs: make(chan *job), quit: make(chan struct{}), stopped: make(chan struct{}),
-		live: make(map[owned]struct{}), submitBytes: submitBytes,
+		live: make(map[owned]struct{}), submitTime: submitTime,
 	}
 }
 

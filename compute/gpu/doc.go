@@ -29,6 +29,6 @@
 //
 // Beyond the sheet, found here: the binding's CreateInstance passes uninitialized fields ("Unknown gles3 minor version" and an
 // abort, now and then), so instances are made in shim.c; and the library's waiting poll gives up after five seconds and frees
-// what the GPU still uses, so that slow adapters are asked without waiting, and a run never reads more than
-// submitBytes of weights in one submit.
+// what the GPU still uses, so that slow adapters are asked without waiting, and a long run is cut
+// into several submits (launch.go).
 package gpu

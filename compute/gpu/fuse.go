@@ -254,6 +254,7 @@ func (f *fuser) expertGateUp() (record, int, error) {
 		params: []uint32{uint32(a.gate.spec.Rows), 0, 0, 0}}
 	r.consts["F"], r.consts["USED"], r.consts["NORM"], r.consts["FAST_HALF"] = uint32(a.ff), uint32(a.used), 0, f.d.fastHalf
 	r.y, r.z = fold(groups(a.ff, s.rowsPerWG()/2))
+	r.bytes = (a.gate.bytes + a.up.bytes) / int64(a.experts) * int64(a.used)
 	return r, 3, nil
 }
 

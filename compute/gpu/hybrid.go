@@ -241,6 +241,7 @@ func (d *Device) expertRecord(kernel string, w *weight, i, used, f int, views []
 	consts := s.consts(w.spec.Cols)
 	consts["F"], consts["USED"], consts["NORM"], consts["FAST_HALF"] = uint32(f), uint32(used), 0, d.fastHalf
 	r := record{op: "Experts", kernel: w.format.kernel(kernel, ""), shape: byColumnX, columns: columns, consts: consts, views: views,
+		bytes:  p.bytes() / int64(max(1, w.spec.Rows/f)) * int64(used),
 		matrix: w, piece: i, at: 2, params: []uint32{uint32(p.rows), uint32(p.row0), 0, 0}}
 	r.y, r.z = fold(groups(f, s.rowsPerWG()))
 	return r

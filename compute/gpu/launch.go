@@ -2,15 +2,53 @@ package gpu
 
 import "time"
 
-// submitBytes is how many bytes of weights one submit may read: a graphics driver resets a device that is busy for about two
-// seconds, and the library's wait gives up after five (spec engine.md 5.6). At 10 GB/s this is 0.4 s. Only prefill on big shards
-// and devices' slowest models get there; everything else is one submit.
-const submitBytes = 4 << 30
+// A graphics driver resets a device that is busy for about two seconds, and the library's wait gives up after five (spec engine.md
+// 5.6). So a run that would take long is cut into several submits, each of which is waited for. How long it takes follows
+// from its work and from the pace of the program's earlier submits. Work is counted in bytes of weights times columns; a key or
+// value counts as a byte. Almost every run is one submit.
+const (
+	submitTime   = 400 * time.Millisecond
+	firstPace    = 5e9 // of a program without earlier submits: of the slowest devices with a driver, per second
+	softwarePace = 1e9
+	slowestPace  = 1e8
+	shortest     = 2 * time.Millisecond // what takes less says nothing about the pace
+)
+
+// work is what a step does for n columns from pos on.
+func (s *planned) work(pos, n int) float64 {
+	return float64(n) * (float64(s.bytes) + float64(s.perPos)*float64(pos+n))
+}
+
+// most is the work that one submit may hold.
+func (p *program) most() float64 {
+	pace := p.pace
+	switch {
+	case pace > 0:
+	case p.dev.info.Software:
+		pace = softwarePace
+	default:
+		pace = firstPace
+	}
+	return pace * p.dev.submitTime.Seconds()
+}
+
+// paced notes that the submits since p.began took until now.
+func (p *program) paced() {
+	took := time.Since(p.began)
+	if took < shortest || p.work == 0 {
+		return
+	}
+	if pace := max(slowestPace, p.work/took.Seconds()); p.pace == 0 {
+		p.pace = pace
+	} else {
+		p.pace = (p.pace + pace) / 2
+	}
+}
 
 // submit sends p.steps and p.copies to the device.
 func (p *program) submit() error {
 	d := p.dev
-	began := time.Now()
+	p.began = time.Now()
 	c := p.takeAhead()
 	if c == nil {
 		var err error
@@ -21,18 +59,29 @@ func (p *program) submit() error {
 	if err := d.sh.submitCommands(c); err != nil {
 		return err
 	}
-	d.encoding.Add(int64(time.Since(began)))
+	d.encoding.Add(int64(time.Since(p.began)))
 	d.launches.Add(int64(len(p.steps)))
 	d.submits.Add(1)
 	return nil
 }
 
-// launch fills p.steps for this run. When they read more weights than one submit should, the first part is submitted and
-// waited for.
-func (p *program) launch(at uint32) error {
+// part submits what was collected, waits for it and begins anew.
+func (p *program) part() error {
+	if err := p.submit(); err != nil {
+		return err
+	}
+	p.dev.sh.wait()
+	p.paced()
+	p.steps, p.work = p.steps[:0], 0
+	return p.run.ctx.Err()
+}
+
+// launch fills p.steps for this run and submits in parts what is too much for one; cut says whether there were any. With whole
+// set nothing is submitted.
+func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 	r := &p.run
-	p.steps, p.copies = p.steps[:0], p.copies[:0]
-	var bytes int64
+	p.steps, p.copies, p.work = p.steps[:0], p.copies[:0], 0
+	most := p.most()
 	for i := range p.planned {
 		s := &p.planned[i]
 		n, pos, frame := r.frame.N, r.frame.Pos, at
@@ -55,13 +104,6 @@ func (p *program) launch(at uint32) error {
 			if n > 1 {
 				pipe, x, y, z = s.cols, groups(n, 4), s.colsY, s.colsZ
 			}
-			if bytes += s.bytes * int64(x); bytes > p.dev.submitBytes && len(p.steps) > 0 {
-				if err := p.submit(); err != nil {
-					return err
-				}
-				p.dev.sh.wait()
-				p.steps, bytes = p.steps[:0], s.bytes*int64(x)
-			}
 		case byDirect:
 			if y = uint32(n); pos+1 > int(p.dev.directMax()) {
 				continue
@@ -81,9 +123,17 @@ func (p *program) launch(at uint32) error {
 				x, y = uint32(n), 1
 			}
 		}
+		work := s.work(pos, n)
+		if !whole && p.work+work > most && len(p.steps) > 0 {
+			if cut, err = true, p.part(); err != nil {
+				return cut, err
+			}
+			most = p.most()
+		}
+		p.work += work
 		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
 	}
-	return nil
+	return cut, nil
 }
 
 // mostSplits is the largest number of splits of the n columns from pos on; splits.wgsl cuts them in the same way.

@@ -47,13 +47,16 @@ type program struct {
 	steps   []step // reused by every run
 	copies  []span
 	ahead   ahead
-	bytes   int64 // of weights read for one column
+	pace    float64   // work per second of the submits so far; 0: not known
+	work    float64   // of steps
+	began   time.Time // of the last submit
 	inBytes []byte
 	idBytes []byte
 }
 
 // run is what the present Run was asked for.
 type run struct {
+	ctx       context.Context
 	frame     op.Frame
 	in        []float32
 	out       *op.Out
@@ -75,7 +78,8 @@ type planned struct {
 	columns   int // workgroups of a column of byColumnX
 	tile      int // columns of a workgroup of byTile
 	splits    int
-	bytes     int64 // of weights read per group of columns
+	bytes     int64 // of weights read for a column
+	perPos    int64 // keys and values read for a column, times heads, per position
 	tail      bool
 }
 
@@ -156,9 +160,6 @@ func (p *program) prepare(b *builder) (err error) {
 	}
 	p.steps, p.copies = make([]step, 0, len(p.planned)), make([]span, 0, 3)
 	p.ahead.steps, p.ahead.copies = make([]step, 0, len(p.planned)), make([]span, 0, 3)
-	for _, s := range p.planned {
-		p.bytes += s.bytes
-	}
 	if p.in != nil {
 		p.inBytes = make([]byte, p.in.width*4*p.cols)
 	}
@@ -222,7 +223,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, splits: r.splits, bytes: r.bytes, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, splits: r.splits, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (p *program) release(d *Device) {
 	}
 }
 
-// Run executes the program: one wait, one submit (a few where submitBytes says so). It allocates nothing.
+// Run executes the program: one submit, one wait (several when it is long, see launch.go). It allocates nothing.
 func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -280,7 +281,7 @@ func (p *program) prepareRun(ctx context.Context, f op.Frame, in []float32, out 
 	if err := p.check(f, in, out); err != nil {
 		return err
 	}
-	r := run{frame: f, in: in, out: out, heads: f.N - f.HeadFrom}
+	r := run{ctx: ctx, frame: f, in: in, out: out, heads: f.N - f.HeadFrom}
 	if out != nil {
 		r.hiddenLen = int64(len(out.Hidden)) * 4
 		r.logitsLen = int64(len(out.Logits)) * 4
@@ -341,7 +342,8 @@ func (p *program) exec() error {
 	for _, s := range p.states {
 		s.columns = 0
 	}
-	if err := p.launch(at); err != nil {
+	cut, err := p.launch(at, false)
+	if err != nil {
 		return err
 	}
 	total := r.hiddenLen + r.logitsLen + r.topLen
@@ -362,9 +364,12 @@ func (p *program) exec() error {
 	}
 	if total == 0 {
 		d.sh.wait()
+		p.paced()
 		return d.sh.err("wait")
 	}
-	p.recordAhead(staging)
+	if !cut {
+		p.recordAhead(staging)
+	}
 	began := time.Now()
 	data, err := d.sh.mapped(staging, int(total))
 	d.waiting.Add(int64(time.Since(began)))
@@ -372,6 +377,7 @@ func (p *program) exec() error {
 		d.dropReadback() // its mapping may still be pending
 		return err
 	}
+	p.paced()
 	d.readbacks.Add(1)
 	d.bytesDown.Add(total)
 	err = r.take(data)

@@ -179,8 +179,9 @@ func TestRunAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A run that reads more weights than one submit should is cut into several, with the same result.
-func TestBigRunsAreCut(t *testing.T) {
+// A run that would take long at the pace of the ones before is cut into several submits, with the same result, and ends with its
+// context between two of them.
+func TestLongRunsAreCut(t *testing.T) {
 	d := openTest(t, Options{})
 	const width = 64
 	ctx := context.Background()
@@ -214,7 +215,8 @@ func TestBigRunsAreCut(t *testing.T) {
 	if submits != 1 {
 		t.Errorf("%d submits, want 1", submits)
 	}
-	d.do(func() error { d.submitBytes = 5 * width * width * 4; return nil }) // each step reads the matrix twice
+	// Of ten steps two fit: a step reads the matrix for each of eight columns.
+	d.do(func() error { p.(*program).pace = 2.5 * 8 * width * width * 4; d.submitTime = time.Second; return nil })
 	got, submits := run()
 	if submits != 5 {
 		t.Errorf("%d submits, want 5", submits)
@@ -223,6 +225,54 @@ func TestBigRunsAreCut(t *testing.T) {
 		if got[i] != want[i] || want[0] == 0 {
 			t.Fatalf("value %d: got %v, want %v", i, got[i], want[i])
 		}
+	}
+	d.do(func() error { p.(*program).pace = 1; return nil })
+	ending := &endsAfter{Context: ctx, calls: 3}
+	err := p.Run(ending, op.Frame{N: 8}, make([]float32, 8*width), nil)
+	if !errors.Is(err, context.Canceled) || d.Stats().Submits > 20 {
+		t.Errorf("a context that ended: %v after %d submits", err, d.Stats().Submits)
+	}
+}
+
+// endsAfter is a context that has ended when it was asked some times.
+type endsAfter struct {
+	context.Context
+	calls int
+}
+
+func (e *endsAfter) Err() error {
+	if e.calls--; e.calls < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// The pace is measured where a submit takes long enough to say something.
+func TestPace(t *testing.T) {
+	d := &Device{submitTime: time.Second}
+	p := &program{dev: d}
+	if p.most() != firstPace {
+		t.Errorf("at first %g, want %g", p.most(), float64(firstPace))
+	}
+	p.work, p.began = 1e10, time.Now().Add(-time.Microsecond)
+	if p.paced(); p.pace != 0 {
+		t.Errorf("a short submit set the pace to %g", p.pace)
+	}
+	p.began = time.Now().Add(-10 * time.Second)
+	if p.paced(); p.most() < 9e8 || p.most() > 1e9 {
+		t.Errorf("1e10 in 10 s: %g a submit of a second, want just under 1e9", p.most())
+	}
+	p.work, p.began = 3e10, time.Now().Add(-10*time.Second)
+	if p.paced(); p.most() < 19e8 || p.most() > 2e9 {
+		t.Errorf("then 3e10: %g, want just under 2e9", p.most())
+	}
+	p.pace, p.work, p.began = 0, 1, time.Now().Add(-10*time.Second)
+	if p.paced(); p.most() != slowestPace {
+		t.Errorf("next to nothing in 10 s: %g, want %g", p.most(), float64(slowestPace))
+	}
+	s := &planned{bytes: 10, perPos: 2}
+	if got := s.work(4, 3); got != 3*(10+2*7) {
+		t.Errorf("work %g, want 72", got)
 	}
 }
 

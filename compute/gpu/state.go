@@ -135,7 +135,7 @@ func (r *recurrent) back(n int) error {
 		return err
 	}
 	r.undo.run = run{frame: op.Frame{N: n, HeadFrom: n}}
-	if err := r.undo.launch(at); err != nil {
+	if _, err := r.undo.launch(at, true); err != nil {
 		return err
 	}
 	r.columns = 0
