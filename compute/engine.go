@@ -64,7 +64,7 @@ func (e *Engine) forget() error {
 	return file.Close()
 }
 
-// Load replaces what is held: the old shard is released first, and after a failure nothing is held. progress (nil for
+// Load replaces what is held, with wide passes where the device gains by them: the old shard is released first, and after a failure nothing is held. progress (nil for
 // none) gets rising percents from any goroutine.
 func (e *Engine) Load(ctx context.Context, key string, spec ShardSpec, progress func(percent int)) error {
 	m, err := e.Model(ctx, key)
@@ -72,6 +72,9 @@ func (e *Engine) Load(ctx context.Context, key string, spec ShardSpec, progress 
 		return err
 	}
 	e.Free()
+	if spec, err = spec.Widened(e.dev, m); err != nil {
+		return err
+	}
 	last := -1
 	report := func(done, total int64) {
 		percent := int(float64(done) / float64(max(1, total)) * 100)

@@ -41,6 +41,31 @@ func (s ShardSpec) Need(dev op.Device, m *Model) (Need, error) {
 	return z.need, nil
 }
 
+// wideShare is how much of a shard's memory its wide passes may add: one part in so many.
+const wideShare = 16
+
+// Widened gives the shard the widest passes for prompts that add little memory to what it needs anyway, if the device gains by
+// them.
+func (s ShardSpec) Widened(dev op.Device, m *Model) (ShardSpec, error) {
+	if !dev.Info().Wide || s.Lo == s.Hi {
+		return s, nil
+	}
+	s.Wide = 0
+	narrow, err := s.Need(dev, m)
+	if err != nil {
+		return s, err
+	}
+	for wide := op.MaxWide; wide >= 64; wide /= 2 {
+		w := s
+		w.Wide = wide
+		need, err := w.Need(dev, m)
+		if err == nil && need.Total()-narrow.Total() <= narrow.Total()/wideShare {
+			return w, nil
+		}
+	}
+	return s, nil
+}
+
 // sizer is a device that adds up what is asked of it and makes nothing. So a need follows from the same code as the
 // loading.
 type sizer struct {

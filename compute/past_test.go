@@ -341,3 +341,45 @@ func TestNeedIsWhatLoadingTakes(t *testing.T) {
 		}
 	})
 }
+
+// wideDevice is a device that says it gains by wide programs.
+type wideDevice struct{ op.Device }
+
+func (d wideDevice) Info() op.Info {
+	i := d.Device.Info()
+	i.Wide = true
+	return i
+}
+
+// Wide passes are given to devices that gain by them, as wide as one part in sixteen of the shard's memory allows.
+func TestWidened(t *testing.T) {
+	m, dev := tiny(t, "tiny-qwen3-q8"), compute.OpenRef()
+	defer dev.Close()
+	spec := compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: 16}
+	if got, err := spec.Widened(dev, m); err != nil || got.Wide != 0 {
+		t.Errorf("a processor: %d columns, %v; want none", got.Wide, err)
+	}
+	last := 0
+	for _, ctx := range []int{16, 512, m.CtxMax} { // the more a shard needs, the wider
+		spec.Ctx = ctx
+		got, err := spec.Widened(wideDevice{dev}, m)
+		if err != nil || got.Wide < last {
+			t.Errorf("a context of %d: %d columns after %d, %v", ctx, got.Wide, last, err)
+		}
+		last = got.Wide
+		if got.Wide == 0 {
+			continue
+		}
+		wide, err1 := got.Need(dev, m)
+		narrow, err2 := spec.Need(dev, m)
+		if err1 != nil || err2 != nil || wide.Total()-narrow.Total() > narrow.Total()/16 {
+			t.Errorf("a context of %d: %d bytes grow to %d, %v, %v", ctx, narrow.Total(), wide.Total(), err1, err2)
+		}
+	}
+	if last != op.MaxWide {
+		t.Errorf("the full context: %d columns, want %d", last, op.MaxWide)
+	}
+	if got, err := (compute.ShardSpec{Head: true, Ctx: 16}).Widened(wideDevice{dev}, m); err != nil || got.Wide != 0 {
+		t.Errorf("no layers: %d columns, %v", got.Wide, err)
+	}
+}

@@ -282,8 +282,8 @@ func (g *generator) prefill(h *host, a *answer, from int) {
 	if len(h.chain) > 0 {
 		a.cuts = prefill{cols: prefillCols}.cuts(n)
 	} else {
-		for at := 0; at < n; at += prefillCols {
-			k := min(prefillCols, n-at)
+		for at := 0; at < n; at += soloCols {
+			k := min(soloCols, n-at)
 			a.cuts = append(a.cuts, cut{at: at, n: k, kind: cutBatch, head: at+k == n})
 		}
 	}

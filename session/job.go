@@ -153,7 +153,7 @@ func (l *engineLoop) load(ctx context.Context, id uint64, spec LoadSpec) (loaded
 	return out, nil
 }
 
-// solo runs tokens, at most prefillCols, through a whole model and draws from the last column's logits if asked.
+// solo runs tokens, at most soloCols, through a whole model and draws from the last column's logits if asked.
 func (l *engineLoop) solo(ctx context.Context, w soloWork) (drawn, error) {
 	if w.draw == nil {
 		_, err := l.engine.Embed(ctx, w.pos, w.tokens)

@@ -3,6 +3,10 @@ package session
 // prefillCols is how many columns one pass of the engine takes (op.MaxCols).
 const prefillCols = 16
 
+// soloCols is how many tokens of a prompt a host that holds all layers gives its engine at once. The engine cuts them as suits the
+// device; between two calls progress is reported.
+const soloCols = 256
+
 // maxInFlight is how many frames of a prompt are on the way at once (spec room.md 5.4).
 const maxInFlight = 6
 

@@ -89,7 +89,7 @@ func (d *Device) acquire(o Options) error {
 	sh.useQueue(d.queue)
 	d.limits = sh.limits()
 	d.info = op.Info{
-		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU,
+		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU, Wide: info.AdapterType != wgpu.AdapterTypeCPU,
 		MaxBuffer:     int64(min(d.limits.max_buffer_size, maxBuffer)),
 		MaxBinding:    int64(min(d.limits.max_storage_binding, d.limits.max_buffer_size, maxBuffer)),
 		DefaultLimits: o.DefaultLimits,

@@ -70,6 +70,7 @@ type Info struct {
 	Backend       string // "ref", "Vulkan", "Metal", "D3D12"
 	Name          string // as a person would name it, for example "NVIDIA H200" or "llvmpipe"
 	Software      bool   // a CPU pretending to be a GPU
+	Wide          bool   // wide programs are faster here than narrow ones
 	MaxBuffer     int64  // bytes of the largest buffer that can be made
 	MaxBinding    int64  // bytes of the largest storage binding; a KV cache of one layer must fit in it
 	DefaultLimits bool   // true when the device was opened with WebGPU's default limits on purpose

@@ -206,8 +206,8 @@ func (e *Engine) Hidden(ctx context.Context, pos, n int, in []float32) ([]float3
 
 // layers: every layer keeps its inputs by position and mixes all of them up to the present one into its output.
 func (e *Engine) layers(pos, n int, in []float32) ([]float32, error) {
-	if n < 1 || n > op.MaxCols || pos < 0 || pos+n > e.spec.Ctx {
-		return nil, fmt.Errorf("columns %d to %d, a context of %d and %d at once at most", pos, pos+n-1, e.spec.Ctx, op.MaxCols)
+	if n < 1 || n > op.MaxWide || pos < 0 || pos+n > e.spec.Ctx {
+		return nil, fmt.Errorf("columns %d to %d, a context of %d and %d at once at most", pos, pos+n-1, e.spec.Ctx, op.MaxWide)
 	}
 	out := make([]float32, len(in))
 	for c := range n {
