@@ -162,30 +162,36 @@ func benchMatVec(b *testing.B, d *Device, typ quant.Type, rows, cols, n int) {
 	b.ReportMetric(per*1e6, "us/launch")
 }
 
-// BenchmarkDispatch reports the cost of a chain of small dependent dispatches.
+// BenchmarkDispatch reports the cost of small dispatches: in a chain where each needs the one before, and where none needs another.
 func BenchmarkDispatch(b *testing.B) {
 	d := openTest(b, Options{})
-	for _, n := range []int{1, 100, 500} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+	for _, c := range []struct {
+		n     int
+		chain bool
+	}{{1, true}, {100, true}, {500, true}, {500, false}} {
+		b.Run(fmt.Sprintf("%d/chain=%v", c.n, c.chain), func(b *testing.B) {
 			x := bench{b, d}
-			one, two, v := x.buffer(64), x.buffer(64), x.vector(64)
+			var outs []op.Buffer
+			for range 51 {
+				outs = append(outs, x.buffer(128))
+			}
 			p := x.program(func(r op.Builder) {
-				r.Input(one)
-				for range n / 2 {
-					r.RMSNorm(two, one, v, 1e-6)
-					r.RMSNorm(one, two, v, 1e-6)
-				}
-				if n == 1 {
-					r.RMSNorm(two, one, v, 1e-6)
+				r.Input(outs[0])
+				for i := range c.n {
+					from := 0
+					if c.chain {
+						from = i % 50
+					}
+					r.SiluMul(outs[i%50+1], outs[from], outs[from])
 				}
 			})
-			in := make([]float32, 64)
+			in := make([]float32, 128)
 			before := d.Stats()
 			for b.Loop() {
 				x.run(p, op.Frame{N: 1}, in, nil)
 			}
-			b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/float64(n), "us/dispatch")
-			b.ReportMetric(float64((d.Stats().Encoding-before.Encoding).Microseconds())/float64(b.N)/float64(n), "encode-us/dispatch")
+			b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/float64(c.n), "us/dispatch")
+			b.ReportMetric(float64((d.Stats().Encoding-before.Encoding).Microseconds())/float64(b.N)/float64(c.n), "encode-us/dispatch")
 		})
 	}
 }
