@@ -263,6 +263,10 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 		return
 	}
 	for i := range t.pieces {
+		if b.gemm(t) {
+			b.add(b.gemmRecord(name, m[0], t, i, m[1], acc), m[0], m[1])
+			continue
+		}
 		b.add(b.p.dev.matVecRecord(name, m[0], t, i, m[1], acc, b.wide()), m[0], m[1])
 	}
 }

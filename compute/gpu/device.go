@@ -40,6 +40,7 @@ type Device struct {
 	shape      matVecShape   // when set, used for all matrices of whole octets (benchmarks)
 	ahead      bool          // record the next token's commands while this one runs (ahead.go)
 	stagings   int           // readback buffers that were dropped
+	tile       tile          // when set, used for all products of wide programs (benchmarks, tests)
 	plain      bool          // leaves every operation to its own kernels (tests)
 	fastHalf   uint32        // 1: the device unpacks halves exactly
 }
