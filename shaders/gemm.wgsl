@@ -5,7 +5,7 @@
 // memory, and the activations copied beside them, both turned so that a thread reads four rows and four columns at once. Its
 // 256 threads are 16 by 16; each holds the sums of 4 or 8 rows and as many columns, in quads that lie BM/2 and BN/2 apart.
 // Grid: x folds the tiles of rows and z counts the folds (32,768 each), y is the tile of columns.
-// Constants: COLS (multiple of 8), BM, BN (64 or 128), BK (multiple of 8), ACC (1 adds to out), FAST_HALF.
+// Constants: COLS (multiple of 8), BM, BN (64 or 128), BK (multiple of 8), UNROLL (1, 2, 4 or 8), ACC (1 adds to out), FAST_HALF.
 struct Params {
   rows: u32,    // rows of this piece
   row0: u32,    // first row of the piece in out
@@ -85,12 +85,44 @@ fn put(col: u32, row: u32, v: vec4<f32>) {
     return;
   }
   let at = col * params.stride + params.row0 + row;
+  var s = v;
   for (var i = 0u; i < 4u && row + i < params.rows; i += 1u) {
-    var s = v;
     if (ACC == 1u) {
       out[at + i] = out[at + i] + s[i];
     } else {
       out[at + i] = s[i];
+    }
+  }
+}
+
+// step adds the products of value i: a holds the sums of four rows each, for the first quad of columns and of rows, then for the
+// second quad of rows, then for the second quad of columns in the same order.
+fn step(a: ptr<function, array<vec4<f32>, 16>>, i: u32, tx: u32, ty: u32) {
+  let w0 = wt[i * MQ + ty];
+  let x0 = xt[i * NQ + tx];
+  (*a)[0] = fma(vec4<f32>(x0.x), w0, (*a)[0]);
+  (*a)[1] = fma(vec4<f32>(x0.y), w0, (*a)[1]);
+  (*a)[2] = fma(vec4<f32>(x0.z), w0, (*a)[2]);
+  (*a)[3] = fma(vec4<f32>(x0.w), w0, (*a)[3]);
+  var w1 = vec4<f32>();
+  if (BM > 64u) {
+    w1 = wt[i * MQ + 16u + ty];
+    (*a)[4] = fma(vec4<f32>(x0.x), w1, (*a)[4]);
+    (*a)[5] = fma(vec4<f32>(x0.y), w1, (*a)[5]);
+    (*a)[6] = fma(vec4<f32>(x0.z), w1, (*a)[6]);
+    (*a)[7] = fma(vec4<f32>(x0.w), w1, (*a)[7]);
+  }
+  if (BN > 64u) {
+    let x1 = xt[i * NQ + 16u + tx];
+    (*a)[8] = fma(vec4<f32>(x1.x), w0, (*a)[8]);
+    (*a)[9] = fma(vec4<f32>(x1.y), w0, (*a)[9]);
+    (*a)[10] = fma(vec4<f32>(x1.z), w0, (*a)[10]);
+    (*a)[11] = fma(vec4<f32>(x1.w), w0, (*a)[11]);
+    if (BM > 64u) {
+      (*a)[12] = fma(vec4<f32>(x1.x), w1, (*a)[12]);
+      (*a)[13] = fma(vec4<f32>(x1.y), w1, (*a)[13]);
+      (*a)[14] = fma(vec4<f32>(x1.z), w1, (*a)[14]);
+      (*a)[15] = fma(vec4<f32>(x1.w), w1, (*a)[15]);
     }
   }
 }
@@ -104,24 +136,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   }
   let ty = t % 16u; // quads of rows
   let tx = t / 16u; // quads of columns
-  // Sums of four rows each: s0 to s3 are the first quad of columns and of rows; t its second quad of rows, u and v the second
-  // quad of columns.
-  var s0 = vec4<f32>();
-  var s1 = vec4<f32>();
-  var s2 = vec4<f32>();
-  var s3 = vec4<f32>();
-  var t0 = vec4<f32>();
-  var t1 = vec4<f32>();
-  var t2 = vec4<f32>();
-  var t3 = vec4<f32>();
-  var u0 = vec4<f32>();
-  var u1 = vec4<f32>();
-  var u2 = vec4<f32>();
-  var u3 = vec4<f32>();
-  var v0 = vec4<f32>();
-  var v1 = vec4<f32>();
-  var v2 = vec4<f32>();
-  var v3 = vec4<f32>();
+  var a = array<vec4<f32>, 16>();
   for (var first = 0u; first < OCTETS; first += STEP) {
     for (var task = t; task < TASKS; task += 256u) {
       if (task < W_TASKS) {
@@ -131,59 +146,46 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
       }
     }
     workgroupBarrier();
-    for (var i = 0u; i < BK; i += 1u) {
-      let w0 = wt[i * MQ + ty];
-      let x0 = xt[i * NQ + tx];
-      s0 = fma(vec4<f32>(x0.x), w0, s0);
-      s1 = fma(vec4<f32>(x0.y), w0, s1);
-      s2 = fma(vec4<f32>(x0.z), w0, s2);
-      s3 = fma(vec4<f32>(x0.w), w0, s3);
-      if (BM > 64u) {
-        let w1 = wt[i * MQ + 16u + ty];
-        t0 = fma(vec4<f32>(x0.x), w1, t0);
-        t1 = fma(vec4<f32>(x0.y), w1, t1);
-        t2 = fma(vec4<f32>(x0.z), w1, t2);
-        t3 = fma(vec4<f32>(x0.w), w1, t3);
-        if (BN > 64u) {
-          let x1 = xt[i * NQ + 16u + tx];
-          v0 = fma(vec4<f32>(x1.x), w1, v0);
-          v1 = fma(vec4<f32>(x1.y), w1, v1);
-          v2 = fma(vec4<f32>(x1.z), w1, v2);
-          v3 = fma(vec4<f32>(x1.w), w1, v3);
-        }
+    for (var i = 0u; i < BK; i += UNROLL) {
+      step(&a, i, tx, ty);
+      if (UNROLL > 1u) {
+        step(&a, i + 1u, tx, ty);
       }
-      if (BN > 64u) {
-        let x1 = xt[i * NQ + 16u + tx];
-        u0 = fma(vec4<f32>(x1.x), w0, u0);
-        u1 = fma(vec4<f32>(x1.y), w0, u1);
-        u2 = fma(vec4<f32>(x1.z), w0, u2);
-        u3 = fma(vec4<f32>(x1.w), w0, u3);
+      if (UNROLL > 2u) {
+        step(&a, i + 2u, tx, ty);
+        step(&a, i + 3u, tx, ty);
+      }
+      if (UNROLL > 4u) {
+        step(&a, i + 4u, tx, ty);
+        step(&a, i + 5u, tx, ty);
+        step(&a, i + 6u, tx, ty);
+        step(&a, i + 7u, tx, ty);
       }
     }
     workgroupBarrier();
   }
   let r = row + 4u * ty;
   let c = col + 4u * tx;
-  put(c, r, s0);
-  put(c + 1u, r, s1);
-  put(c + 2u, r, s2);
-  put(c + 3u, r, s3);
+  put(c, r, a[0]);
+  put(c + 1u, r, a[1]);
+  put(c + 2u, r, a[2]);
+  put(c + 3u, r, a[3]);
   if (BM > 64u) {
-    put(c, r + 64u, t0);
-    put(c + 1u, r + 64u, t1);
-    put(c + 2u, r + 64u, t2);
-    put(c + 3u, r + 64u, t3);
+    put(c, r + 64u, a[4]);
+    put(c + 1u, r + 64u, a[5]);
+    put(c + 2u, r + 64u, a[6]);
+    put(c + 3u, r + 64u, a[7]);
   }
   if (BN > 64u) {
-    put(c + 64u, r, u0);
-    put(c + 65u, r, u1);
-    put(c + 66u, r, u2);
-    put(c + 67u, r, u3);
-  }
-  if (BM > 64u && BN > 64u) {
-    put(c + 64u, r + 64u, v0);
-    put(c + 65u, r + 64u, v1);
-    put(c + 66u, r + 64u, v2);
-    put(c + 67u, r + 64u, v3);
+    put(c + 64u, r, a[8]);
+    put(c + 65u, r, a[9]);
+    put(c + 66u, r, a[10]);
+    put(c + 67u, r, a[11]);
+    if (BM > 64u) {
+      put(c + 64u, r + 64u, a[12]);
+      put(c + 65u, r + 64u, a[13]);
+      put(c + 66u, r + 64u, a[14]);
+      put(c + 67u, r + 64u, a[15]);
+    }
   }
 }

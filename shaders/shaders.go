@@ -93,7 +93,7 @@ var families = []Kernel{
 	{Name: "experts_gate_up", Helpers: []string{"rows"}, Consts: expertConsts, Bindings: "rrrwu"},
 	{Name: "gate_up", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
 	{Name: "gate_up_cols", near: true, Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
-	{Name: "gemm", Consts: []string{"COLS", "BM", "BN", "BK", "ACC", "FAST_HALF"}, Bindings: "rwu"},
+	{Name: "gemm", Consts: []string{"COLS", "BM", "BN", "BK", "UNROLL", "ACC", "FAST_HALF"}, Bindings: "rwu"},
 	{Name: "matvec", near: true, Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec_cols", near: true, Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec3", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},

@@ -3,7 +3,7 @@ package gpu
 import "pooled/shaders"
 
 // tile is how a product with many columns is cut: rows and columns of a workgroup, and how many values of a row at a time.
-type tile struct{ rows, cols, depth int }
+type tile struct{ rows, cols, depth, unroll int }
 
 // memory is the workgroup memory of a tile in bytes.
 func (t tile) memory() int { return 4 * t.depth * (t.rows + t.cols) }
@@ -17,7 +17,7 @@ const (
 // gemmTile follows from the matrix, the columns of the program and the bytes of workgroup memory that the device grants. A big tile reads each value from
 // workgroup memory less often; small ones are for matrices that would not give every part of a GPU a tile.
 func gemmTile(rows, cols, memory int) tile {
-	t := tile{128, 128, 32}
+	t := tile{128, 128, 32, 4}
 	number := func() int { return ((rows + t.rows - 1) / t.rows) * ((cols + t.cols - 1) / t.cols) }
 	if number() < busy {
 		t.cols = 64
@@ -41,7 +41,7 @@ func (b *builder) gemmRecord(name string, out *buffer, w *weight, i int, x *buff
 	n := groups(p.rows, t.rows)
 	return record{op: name, kernel: w.format.kernel("gemm", ""), shape: byTile, tile: t.cols,
 		x: min(n, foldRows), z: groups(int(n), foldRows), bytes: p.bytes(),
-		consts: shaders.Consts{"COLS": uint32(w.spec.Cols), "BM": uint32(t.rows), "BN": uint32(t.cols), "BK": uint32(t.depth),
+		consts: shaders.Consts{"COLS": uint32(w.spec.Cols), "BM": uint32(t.rows), "BN": uint32(t.cols), "BK": uint32(t.depth), "UNROLL": uint32(t.unroll),
 			"ACC": acc, "FAST_HALF": d.fastHalf},
 		views:  []view{x.view(), out.view()},
 		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), 0}, matrix: w, piece: i, at: 3}

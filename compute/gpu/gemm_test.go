@@ -37,7 +37,7 @@ func TestGemmEqualsMatVec(t *testing.T) {
 		d := openTest(t, o)
 		for _, f := range shaders.Formats {
 			typ := typeOf(t, f.Name)
-			for i, shape := range []tile{{}, {64, 64, 16}, {128, 64, 8}, {64, 128, 16}, {128, 128, 8}} {
+			for i, shape := range []tile{{}, {64, 64, 16, 4}, {128, 64, 8, 4}, {64, 128, 16, 4}, {128, 128, 8, 4}} {
 				if o.DefaultLimits && i != 0 || i > 0 && f.Name != "q8_0" && f.Name != "q5_1" {
 					continue
 				}
@@ -95,14 +95,14 @@ func TestGemmTile(t *testing.T) {
 		memory     int
 		want       tile
 	}{
-		{17408, 512, 49152, tile{128, 128, 32}},
-		{17408, 512, 32768, tile{128, 128, 32}},
-		{17408, 512, 16384, tile{128, 128, 16}},
-		{4096, 512, 49152, tile{128, 128, 32}},
-		{2048, 512, 49152, tile{128, 64, 32}},
-		{1024, 512, 49152, tile{64, 64, 32}},
-		{1024, 512, 16384, tile{64, 64, 32}},
-		{48, 64, 16384, tile{64, 64, 32}},
+		{17408, 512, 49152, tile{128, 128, 32, 4}},
+		{17408, 512, 32768, tile{128, 128, 32, 4}},
+		{17408, 512, 16384, tile{128, 128, 16, 4}},
+		{4096, 512, 49152, tile{128, 128, 32, 4}},
+		{2048, 512, 49152, tile{128, 64, 32, 4}},
+		{1024, 512, 49152, tile{64, 64, 32, 4}},
+		{1024, 512, 16384, tile{64, 64, 32, 4}},
+		{48, 64, 16384, tile{64, 64, 32, 4}},
 	} {
 		if got := gemmTile(c.rows, c.cols, c.memory); got != c.want {
 			t.Errorf("%d rows, %d columns, %d bytes: got %v, want %v", c.rows, c.cols, c.memory, got, c.want)
@@ -120,11 +120,11 @@ func BenchmarkGemm(b *testing.B) {
 		for _, s := range [][2]int{{1024, 2048}, {2048, 2048}, {6144, 2048}, {2048, 6144}, {17408, 5120}, {5120, 17408}} {
 			x := bench{b, d}
 			w := x.typed(typ, s[0], s[1])
-			for _, shape := range []tile{{}, {64, 64, 16}, {64, 64, 32}, {128, 64, 16}, {128, 64, 32}, {128, 128, 8}, {128, 128, 16}, {128, 128, 32}} {
+			for _, shape := range []tile{{}, {64, 64, 32, 1}, {64, 64, 32, 4}, {128, 64, 32, 1}, {128, 64, 32, 4}, {128, 64, 32, 8}, {128, 128, 32, 1}, {128, 128, 32, 2}, {128, 128, 32, 4}, {128, 128, 16, 8}} {
 				for _, n := range []int{512, 128} {
 					name := "auto"
 					if shape != (tile{}) {
-						name = fmt.Sprintf("%d,%d,%d", shape.rows, shape.cols, shape.depth)
+						name = fmt.Sprintf("%d,%d,%d,%d", shape.rows, shape.cols, shape.depth, shape.unroll)
 					}
 					if (n != 512 || typ != quant.Q8_0) && shape != (tile{}) {
 						continue
@@ -137,15 +137,13 @@ func BenchmarkGemm(b *testing.B) {
 						defer out.Close()
 						const launches = 8
 						r := d.Program("gemm", n)
-						r.Input(in)
 						for range launches {
 							r.MatVec(out, w, in)
 						}
 						p := must[op.Program](b)(r.Build())
 						defer p.Close()
-						data := make([]float32, n*s[1])
 						for b.Loop() {
-							x.run(p, op.Frame{N: n}, data, nil)
+							x.run(p, op.Frame{N: n}, nil, nil)
 						}
 						per := b.Elapsed().Seconds() / float64(b.N) / launches
 						b.ReportMetric(per*1e6, "us/launch")
