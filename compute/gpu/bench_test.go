@@ -74,14 +74,20 @@ func (x bench) vector(n int) op.Weight {
 	return w
 }
 
-func (x bench) buffer(width int) op.Buffer {
-	b := must[op.Buffer](x.b)(x.d.Buffer("b", width, op.MaxCols))
+func (x bench) buffer(width int) op.Buffer { return x.wide(width, op.MaxCols) }
+
+func (x bench) wide(width, cols int) op.Buffer {
+	b := must[op.Buffer](x.b)(x.d.Buffer("b", width, cols))
 	x.b.Cleanup(b.Close)
 	return b
 }
 
 func (x bench) program(record func(b op.Builder)) op.Program {
-	r := x.d.Program("bench", op.MaxCols)
+	return x.programOf(op.MaxCols, record)
+}
+
+func (x bench) programOf(cols int, record func(b op.Builder)) op.Program {
+	r := x.d.Program("bench", cols)
 	record(r)
 	p := must[op.Program](x.b)(r.Build())
 	x.b.Cleanup(p.Close)
@@ -267,16 +273,18 @@ var denseModels = []dense{
 	{"1.7B", 28, 2048, 16, 8, 128, 6144, 151936, true},
 }
 
-// build loads random weights and records a whole model.
-func (m dense) build(x bench, ctx int) op.Program {
+// build loads random weights and records a whole model for runs of up to cols columns.
+func (m dense) build(x bench, ctx, cols int) op.Program {
+	cols = max(cols, op.MaxCols)
 	q, kv := m.heads*m.k, m.kvHeads*m.k
-	h, xn, qb, kb, vb, att := x.buffer(m.width), x.buffer(m.width), x.buffer(q), x.buffer(kv), x.buffer(kv), x.buffer(q)
-	gate, up, prod := x.buffer(m.ff), x.buffer(m.ff), x.buffer(m.ff)
+	buffer := func(width int) op.Buffer { return x.wide(width, cols) }
+	h, xn, qb, kb, vb, att := buffer(m.width), buffer(m.width), buffer(q), buffer(kv), buffer(kv), buffer(q)
+	gate, up, prod := buffer(m.ff), buffer(m.ff), buffer(m.ff)
 	last, logits := x.buffer(m.width), x.buffer(m.vocab)
 	rope := must[op.Rope](x.b)(x.d.Rope(m.k, 1e6, ctx))
 	x.b.Cleanup(rope.Close)
 	table := x.weight(m.vocab, m.width)
-	return x.program(func(r op.Builder) {
+	return x.programOf(cols, func(r op.Builder) {
 		r.Embed(h, table)
 		for range m.layers {
 			cache := must[op.KV](x.b)(x.d.KV("kv", ctx, kv, op.KVF16))
@@ -303,17 +311,17 @@ func (m dense) build(x bench, ctx int) op.Program {
 	})
 }
 
-// BenchmarkToken reports a greedy token of a whole model of random weights, and a prefill of 16 columns.
+// BenchmarkToken reports a greedy token of a whole model of random weights, and a prefill of 16 and of 512 columns.
 func BenchmarkToken(b *testing.B) {
 	d := openTest(b, Options{})
 	for _, m := range denseModels {
-		for _, n := range []int{1, 16} {
+		for _, n := range []int{1, 16, 512} {
 			b.Run(fmt.Sprintf("%s/cols=%d", m.name, n), func(b *testing.B) {
 				if m.big && d.Info().Software {
 					b.Skip("left out on a software adapter")
 				}
 				began := time.Now()
-				p := m.build(bench{b, d}, 2048)
+				p := m.build(bench{b, d}, 2048, n)
 				built := time.Since(began)
 				out := &op.Out{K: 1, Top: [][]op.Candidate{make([]op.Candidate, 0, 1)}}
 				f := op.Frame{N: n, HeadFrom: n - 1, Tokens: make([]int32, n)}

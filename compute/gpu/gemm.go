@@ -11,19 +11,15 @@ func (t tile) memory() int { return 4 * t.depth * (t.rows + t.cols) }
 const (
 	gemmWG   = 256
 	foldRows = 32768 // tiles of rows in a line of the grid
-	busy     = 128   // workgroups that keep a big GPU busy
+	busy     = 500   // big tiles that fill a big GPU evenly
 )
 
 // gemmTile follows from the matrix, the columns of the program and the bytes of workgroup memory that the device grants. A big tile reads each value from
-// workgroup memory less often; small ones are for matrices that would not give every part of a GPU a tile.
+// workgroup memory less often; small ones fill all parts of a GPU more evenly (docs/kernels.md).
 func gemmTile(rows, cols, memory int) tile {
-	t := tile{128, 128, 32, 4}
-	number := func() int { return ((rows + t.rows - 1) / t.rows) * ((cols + t.cols - 1) / t.cols) }
-	if number() < busy {
-		t.cols = 64
-	}
-	if number() < busy {
-		t.rows = 64
+	t := tile{64, 64, 32, 4}
+	if (rows+127)/128*((cols+127)/128) >= busy {
+		t.rows, t.cols = 128, 128
 	}
 	for t.memory() > memory {
 		t.depth /= 2
