@@ -11,7 +11,7 @@ const (
 	firstPace    = 5e9 // of a program without earlier submits: of the slowest devices with a driver, per second
 	softwarePace = 1e9
 	slowestPace  = 1e8
-	shortest     = 2 * time.Millisecond // what takes less says nothing about the pace
+	shortest     = 2 * time.Millisecond // what takes less is at least that fast: much of it is the submit itself
 )
 
 // work is what a step does for n columns from pos on.
@@ -35,12 +35,12 @@ func (p *program) most() float64 {
 // paced notes that the submits since p.began took until now.
 func (p *program) paced() {
 	took := time.Since(p.began)
-	if took < shortest || p.work == 0 {
-		return
-	}
-	if pace := max(slowestPace, p.work/took.Seconds()); p.pace == 0 {
+	switch pace := max(slowestPace, p.work/took.Seconds()); {
+	case took < shortest:
+		p.pace = max(p.pace, pace)
+	case p.pace == 0:
 		p.pace = pace
-	} else {
+	default:
 		p.pace = (p.pace + pace) / 2
 	}
 }

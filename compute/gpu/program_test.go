@@ -255,9 +255,15 @@ func TestPace(t *testing.T) {
 		t.Errorf("at first %g, want %g", p.most(), float64(firstPace))
 	}
 	p.work, p.began = 1e10, time.Now().Add(-time.Microsecond)
-	if p.paced(); p.pace != 0 {
-		t.Errorf("a short submit set the pace to %g", p.pace)
+	if p.paced(); p.pace < 1e10 {
+		t.Errorf("a short submit of 1e10 set the pace to %g", p.pace)
 	}
+	fast := p.pace
+	p.work, p.began = 1, time.Now().Add(-time.Microsecond)
+	if p.paced(); p.pace != fast {
+		t.Errorf("a shorter one changed the pace from %g to %g", fast, p.pace)
+	}
+	p.pace, p.work = 0, 1e10
 	p.began = time.Now().Add(-10 * time.Second)
 	if p.paced(); p.most() < 9e8 || p.most() > 1e9 {
 		t.Errorf("1e10 in 10 s: %g a submit of a second, want just under 1e9", p.most())
