@@ -36,7 +36,8 @@ type Device struct {
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost
 
-	submitTime time.Duration // see the constant; tests lower it
+	submitTime time.Duration // see the constant
+	mostWork   float64       // when set, the work that a submit may hold (tests)
 	shape      matVecShape   // when set, used for all matrices of whole octets (benchmarks)
 	ahead      bool          // record the next token's commands while this one runs (ahead.go)
 	stagings   int           // readback buffers that were dropped

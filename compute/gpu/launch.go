@@ -23,6 +23,8 @@ func (s *planned) work(pos, n int) float64 {
 func (p *program) most() float64 {
 	pace := p.pace
 	switch {
+	case p.dev.mostWork > 0:
+		return p.dev.mostWork
 	case pace > 0:
 	case p.dev.info.Software:
 		pace = softwarePace

@@ -179,7 +179,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A run that would take long at the pace of the ones before is cut into several submits, with the same result, and ends with its
+// A run that would take long is cut into several submits, with the same result, and ends with its
 // context between two of them.
 func TestLongRunsAreCut(t *testing.T) {
 	d := openTest(t, Options{})
@@ -216,7 +216,7 @@ func TestLongRunsAreCut(t *testing.T) {
 		t.Errorf("%d submits, want 1", submits)
 	}
 	// Of ten steps two fit: a step reads the matrix for each of eight columns.
-	d.do(func() error { p.(*program).pace = 2.5 * 8 * width * width * 4; d.submitTime = time.Second; return nil })
+	d.do(func() error { d.mostWork = 2.5 * 8 * width * width * 4; return nil })
 	got, submits := run()
 	if submits != 5 {
 		t.Errorf("%d submits, want 5", submits)
@@ -226,7 +226,7 @@ func TestLongRunsAreCut(t *testing.T) {
 			t.Fatalf("value %d: got %v, want %v", i, got[i], want[i])
 		}
 	}
-	d.do(func() error { p.(*program).pace = 1; return nil })
+	d.do(func() error { d.mostWork = 1; return nil })
 	ending := &endsAfter{Context: ctx, calls: 3}
 	err := p.Run(ending, op.Frame{N: 8}, make([]float32, 8*width), nil)
 	if !errors.Is(err, context.Canceled) || d.Stats().Submits > 20 {
