@@ -35,25 +35,26 @@ type grammar struct {
 	Chat    chatCmd              `cmd:"" help:"Talk to a room's model."`
 	List    launch.ListCommand   `cmd:"" aliases:"ls" help:"The models, and which are on this computer."`
 	Signal  launch.SignalCommand `cmd:"" help:"Run the server that introduces a room's devices to each other."`
+	Bench   benchCmd             `cmd:"" help:"Measure how fast this computer runs a model."`
 	Demo    demoCmd              `cmd:"" help:"A room of two devices on this computer, with the built-in model."`
 	Version versionCmd           `cmd:"" help:"Print the version."`
 	Debug   launch.DebugCommand  `cmd:"" hidden:"" help:"Tools for comparing engines."`
 }
-
-type hostCmd struct{ launch.HostFlags }
 
 type joinCmd struct {
 	launch.JoinFlags
 	ExitOnEOF bool `hidden:"" help:"Leave when standard input ends."`
 }
 
-type chatCmd struct{ launch.ChatFlags }
-
 type demoCmd struct {
 	Question string `short:"q" help:"Ask this, print the answer and end." placeholder:"TEXT"`
 }
-
-type versionCmd struct{}
+type (
+	hostCmd    struct{ launch.HostFlags }
+	chatCmd    struct{ launch.ChatFlags }
+	benchCmd   struct{ launch.BenchCommand }
+	versionCmd struct{}
+)
 
 // program is what the commands share.
 type program struct{ launch.Streams }
@@ -156,16 +157,22 @@ func (p *program) open(ctx context.Context, spec launch.Spec, verbose bool) (*la
 		defer launch.SayIfSlow(p.Err, spec.Signal)()
 		return launch.Open(ctx, spec)
 	}
+	return quietly(func(stderr *os.File) (*launch.Room, error) {
+		defer launch.SayIfSlow(stderr, spec.Signal)()
+		return launch.Open(ctx, spec)
+	})
+}
+
+// quietly keeps what drivers print during do for its error. do may use the real standard error, which it is given.
+func quietly[T any](do func(stderr *os.File) (T, error)) (made T, err error) {
 	var said []string
 	c, err := capture.Start(func(line string) { said = append(said, line) })
 	if err != nil {
-		return nil, err
+		return made, err
 	}
-	fast := launch.SayIfSlow(c.Stderr(), spec.Signal)
-	room, err := launch.Open(ctx, spec)
-	fast()
+	made, err = do(c.Stderr())
 	stopped := c.Stop() // after it, said is whole
-	return room, errors.Join(launch.AppendLines(err, said), stopped)
+	return made, errors.Join(launch.AppendLines(err, said), stopped)
 }
 
 // show runs a room on a screen, or prints what happens in it.
@@ -253,6 +260,15 @@ func (c *chatCmd) Run(ctx context.Context, p *program) error {
 	room.Begin(context.WithoutCancel(ctx))
 	err = headless.Ask(ctx, room, question, time.Duration(c.Wait)*time.Second, p.Out)
 	return errors.Join(err, room.Leave())
+}
+
+// Run measures and prints the report.
+func (c *benchCmd) Run(ctx context.Context, p *program) error {
+	report, err := quietly(func(stderr *os.File) (func(io.Writer) error, error) { return c.Measure(ctx, stderr) })
+	if err == nil {
+		err = report(p.Out)
+	}
+	return err
 }
 
 // Run prints the version.

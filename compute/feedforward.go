@@ -78,7 +78,8 @@ func (e *experts) tensors(f *gguf.File, p string) []want {
 		gate,
 		up,
 		{name: p + "ffn_down_exps.weight", dims: []int{e.ff, e.width, e.experts}},
-		vector(p+"ffn_gate_inp_shexp.weight", e.width),
+		// A vector that is multiplied as a matrix of one row; draft blocks have it in BF16.
+		{name: p + "ffn_gate_inp_shexp.weight", dims: []int{e.width}},
 	}, e.shared.named(p, "_shexp")...)
 }
 

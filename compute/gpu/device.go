@@ -50,21 +50,15 @@ type Device struct {
 type owned interface{ release(d *Device) }
 
 // Stats counts what the device did since it was opened.
-type Stats struct {
-	Launches  int64         // dispatches
-	Submits   int64         // command buffers
-	Readbacks int64         // mapped results
-	Uploads   int64         // writes to buffers
-	BytesDown int64         // read back
-	BytesUp   int64         // uploaded
-	Encoding  time.Duration // spent on recording and submitting
-	Waiting   time.Duration // spent on waiting for results
-}
+type Stats = op.Stats
 
 // Stats returns the counts so far.
 func (d *Device) Stats() Stats {
-	return Stats{d.launches.Load(), d.submits.Load(), d.readbacks.Load(), d.uploads.Load(), d.bytesDown.Load(), d.bytesUp.Load(),
-		time.Duration(d.encoding.Load()), time.Duration(d.waiting.Load())}
+	return Stats{
+		Launches: d.launches.Load(), Submits: d.submits.Load(), Readbacks: d.readbacks.Load(), Uploads: d.uploads.Load(),
+		BytesDown: d.bytesDown.Load(), BytesUp: d.bytesUp.Load(),
+		Encoding: time.Duration(d.encoding.Load()), Waiting: time.Duration(d.waiting.Load()),
+	}
 }
 
 // Info describes the device.

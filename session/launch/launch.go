@@ -199,22 +199,28 @@ func (r *Room) chooseModel(store *catalog.Store, typed string) (string, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("no model named and %s is not on this computer: the built-in mini", preferred))
 		return embedded, nil
 	}
+	entry, err := findModel(store, typed)
+	return entry.Key, err
+}
+
+// findModel is the model that typed means, which must be on this computer.
+func findModel(store *catalog.Store, typed string) (catalog.Entry, error) {
 	entry, err := catalog.Match(catalog.Builtin(), typed)
 	if errors.Is(err, catalog.ErrAmbiguous) {
-		return "", usageProblem("model", err, "name one of: "+strings.Join(modelKeys(), ", "))
+		return entry, usageProblem("model", err, "name one of: "+strings.Join(modelKeys(), ", "))
 	}
 	if err != nil {
-		return "", usageProblem("model", err, "'pooled list' shows them and where their files go")
+		return entry, usageProblem("model", err, "'pooled list' shows them and where their files go")
 	}
 	if status := store.Status(entry); !status.Present {
-		return "", &session.Problem{
+		return entry, &session.Problem{
 			Code: "model-absent", What: entry.Label + " is not on this computer",
 			Why:  fmt.Sprintf("%s of %s are in %s", catalog.FormatBytes(status.Bytes), catalog.FormatBytes(status.Total), store.Dir),
 			Do:   "put its file there ('pooled list' says where), or take another model",
 			Exit: session.ExitFailed,
 		}
 	}
-	return entry.Key, nil
+	return entry, nil
 }
 
 func modelKeys() []string {

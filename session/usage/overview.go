@@ -10,7 +10,7 @@ const Overview = `pooled - run one language model on the GPUs of several compute
   pooled chat 4TK-G9P             talk to a room's model
   pooled chat 4TK-G9P "Hello?"    ask once; the answer goes to standard output
   pooled list                     the models, and which are on this computer
-  pooled version                  the version
+  pooled bench mini               measure how fast this computer runs a model
 
 'pooled COMMAND --help' has the options of a command.
 `
