@@ -307,3 +307,13 @@ func TestDemoOnATerminal(t *testing.T) {
 	demo.givenBack(0)
 	childrenAreGone(t, p, demo.process)
 }
+
+// TestBenchStops: a measurement on a terminal says what it does, and Ctrl-C ends it.
+func TestBenchStops(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, noHang)
+	tm := p.onTerminalAs("bench", "--shape", "tiny-moe", "--backend", "ref", "--prompt", "4000")
+	tm.shows("prompt of 4000")
+	tm.types(ctrlC)
+	tm.givenBack(130)
+}

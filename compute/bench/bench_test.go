@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -72,7 +73,7 @@ func TestRun(t *testing.T) {
 			dev, m := gpu(t), model(t, c.shape, 4)
 			var phases []string
 			r, err := measure(t, dev, m, Options{
-				Prompts: []int{5, 20}, Gen: 6, Depths: []int{0, 17}, Reps: 2, Note: func(p string) { phases = append(phases, p) },
+				Prompts: []int{5, 20}, Gen: 4, Depths: []int{0, 17}, Reps: 1, Note: func(p string) { phases = append(phases, p) },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -255,6 +256,37 @@ func TestMemoryRefused(t *testing.T) {
 	}
 	if refused.Given < refused.Need/2 || refused.Given >= refused.Need {
 		t.Errorf("given %d of %d", refused.Given, refused.Need)
+	}
+}
+
+// What can't fit is refused before anything is loaded.
+func TestMemoryKnown(t *testing.T) {
+	dev := &hooked{Device: compute.OpenRef(), load: func(op.WeightSpec) error { return errors.New("loaded") }}
+	defer dev.Close()
+	_, err := measure(t, dev, model(t, "tiny-dense", 2), Options{Prompts: []int{4}, Reps: 1, Most: 1 << 20})
+	var refused *MemoryError
+	if !errors.As(err, &refused) || refused.Given != 1<<20 || refused.Need < 1<<20 {
+		t.Error(err)
+	}
+	_, err = measure(t, dev, model(t, "tiny-dense", 2), Options{Prompts: []int{4}, Reps: 1, Most: refused.Need})
+	if err == nil || !strings.Contains(err.Error(), "loaded") {
+		t.Errorf("as much as is needed: %v", err)
+	}
+}
+
+// Runs that don't count go on until the device is warm.
+func TestWarm(t *testing.T) {
+	dev, runs := &hooked{Device: compute.OpenRef()}, 0
+	defer dev.Close()
+	dev.after = func(*op.Out) { runs++ }
+	const warm = 50 * time.Millisecond
+	start := time.Now()
+	r, err := measure(t, dev, model(t, "tiny-dense", 1), Options{Prompts: []int{1}, Reps: 2, Warm: warm})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < warm || runs < 3 || r.Reps != 2 {
+		t.Errorf("%d runs in %v", runs, took)
 	}
 }
 

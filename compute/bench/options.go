@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"pooled/compute"
 	"pooled/compute/op"
@@ -30,14 +31,16 @@ const (
 
 // Options say what is measured.
 type Options struct {
-	Prompts []int // lengths of prompts to read
-	Gen     int   // tokens to decode; 0: decoding is not measured
-	Depths  []int // positions that come before the decoded tokens
-	Reps    int   // runs that count, after one that does not
-	Ctx     int   // positions of the caches; 0: as many as are needed
+	Prompts []int         // lengths of prompts to read
+	Gen     int           // tokens to decode; 0: decoding is not measured
+	Depths  []int         // positions that come before the decoded tokens
+	Reps    int           // runs that count, after one that does not
+	Warm    time.Duration // the runs that don't count go on for so long: clocks of GPUs rise slowly
+	Ctx     int           // positions of the caches; 0: as many as are needed
 	KV      op.KVType
 	Spec    Spec
-	Chunk   int     // prompt tokens per call; 0: as many as the device likes
+	Chunk   int     // prompt tokens per call of the engine; 0: all in one
+	Most    int64   // device memory that there is, in bytes; 0: nobody knows
 	Text    []int32 // what is continued, behind the positions of Depths; nil: tokens at random
 	Note    func(phase string)
 	Loaded  func(done, total int64) // progress of loading, from any goroutine

@@ -110,6 +110,9 @@ func (b *bench) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.o.Most > 0 && need.Total() > b.o.Most {
+		return &MemoryError{need.Total(), b.o.Most, op.ErrMemory}
+	}
 	b.note("load")
 	var given int64
 	start, before := time.Now(), b.dev.Used()
@@ -129,9 +132,6 @@ func (b *bench) load(ctx context.Context) error {
 	b.r.Wide = spec.Wide
 	b.r.Memory = Memory{Need: need.Total(), Used: b.shard.Bytes()}
 	b.r.Load = Load{Seconds: took, Bytes: spec.Bytes(b.m), BytesPerSec: float64(spec.Bytes(b.m)) / took}
-	if b.o.Chunk == 0 {
-		b.o.Chunk = spec.Wide // 0: the engine's own
-	}
 	return nil
 }
 
@@ -153,29 +153,31 @@ func (b *bench) each(all op.Stats, n int) Each {
 	}
 }
 
-// repeat calls once, one time more than counts; see is told the device's work of each run that counts.
+// repeat calls once for the runs that don't count, then for those that do, and returns what the device did in these.
 func (b *bench) repeat(once func(counts bool) error) (op.Stats, error) {
-	var all op.Stats
-	for i := range b.o.Reps + 1 {
-		before := b.count()
-		if err := once(i > 0); err != nil {
-			return all, err
+	for start := time.Now(); ; {
+		if err := once(false); err != nil {
+			return op.Stats{}, err
 		}
-		if i > 0 {
-			did := b.count().Since(before)
-			all.Launches += did.Launches
-			all.Submits += did.Submits
-			all.Readbacks += did.Readbacks
-			all.Encoding += did.Encoding
-			all.Waiting += did.Waiting
+		if time.Since(start) >= b.o.Warm {
+			break
 		}
 	}
-	return all, nil
+	before := b.count()
+	for range b.o.Reps {
+		if err := once(true); err != nil {
+			return op.Stats{}, err
+		}
+	}
+	return b.count().Since(before), nil
 }
 
 // greedy continues tokens, of which read are read, by most new ones.
 func (b *bench) greedy(ctx context.Context, tokens []int32, read, most int, q compute.Request) (*compute.Generated, error) {
 	q.Tokens, q.Read, q.Max, q.Chunk = tokens, read, most, b.o.Chunk
+	if q.Chunk == 0 {
+		q.Chunk = b.o.Ctx
+	}
 	q.Sampler = compute.NewSampler(compute.Sampling{}, 0)
 	g, err := b.shard.Generate(ctx, q)
 	if err == nil && len(g.Tokens) != most {

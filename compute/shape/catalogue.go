@@ -95,7 +95,7 @@ func tiny(name, arch string) Shape {
 		Name: name, Arch: arch, Layers: 8, Width: 256, Vocab: 2048, Ctx: 4096, Theta: 1e6,
 		Heads: 4, KVHeads: 2, Head: 64, Rot: 64, FF: 512,
 		mix: mix{
-			file: fileQ4_0, rest: quant.Q4_0, embed: quant.Q8_0, head: quant.Q6_K, tied: arch == "qwen3",
+			file: fileQ4_0, rest: quant.Q4_0, embed: quant.Q8_0, head: quant.Q8_0, tied: arch == "qwen3",
 			all: map[string]quant.Type{
 				"attn_k": quant.Q5_0, "attn_v": quant.Q5_1, "attn_output": quant.Q4_K, "attn_gate": quant.F16, "ffn_up": quant.Q6_K,
 				"ffn_down": quant.Q5_K, "ssm_alpha": quant.BF16, "ssm_beta": quant.F32, "ffn_gate_inp": quant.BF16,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"pooled/catalog"
 	"pooled/compute"
@@ -30,7 +31,7 @@ type BenchCommand struct {
 	Reps   int    `help:"Runs that count, after one that does not (default: ${default})." default:"3" placeholder:"N"`
 	Ctx    int    `help:"Positions of the caches (default: as many as are needed)." placeholder:"N"`
 	KV     string `name:"kv" help:"How keys and values are stored: f16 or f32 (default: ${default})." default:"f16" enum:"f16,f32" placeholder:"KIND"`
-	Chunk  int    `help:"Prompt tokens per call (default: as many as the device likes)." placeholder:"N"`
+	Chunk  int    `help:"Prompt tokens per call of the engine (default: all in one)." placeholder:"N"`
 
 	Layers  int    `help:"With --shape: only so many layers." placeholder:"N"`
 	Write   string `help:"With --shape: write the model to this file, and measure nothing." placeholder:"FILE"`
@@ -44,6 +45,9 @@ var (
 	benchPrompts, softPrompts = []int{512, 2048}, []int{64}
 	benchGen, softGen         = 128, 16
 )
+
+// benchWarm is how long runs on a GPU go on before they count.
+const benchWarm = time.Second
 
 // benchQuestion is what a real model continues: as long as a short question, and with a long answer.
 const benchQuestion = "Plan a week of hiking for two friends who like lakes and quiet villages. Give each day a title, a distance and " +
@@ -182,6 +186,11 @@ func (c *BenchCommand) options(m *compute.Model, info op.Info) (bench.Options, e
 		Prompts: c.Prompt, Gen: c.Gen, Depths: c.Depth, Reps: c.Reps, Ctx: c.Ctx, Spec: bench.Spec(c.Spec), Chunk: c.Chunk,
 	}
 	soft := info.Software || c.Backend == "ref"
+	if soft {
+		o.Most = freeRAM() // a device that takes what it likes would end other programs
+	} else {
+		o.Warm = benchWarm
+	}
 	if o.Prompts == nil {
 		o.Prompts = benchPrompts
 		if soft {
@@ -221,7 +230,7 @@ func benchProblem(err error, info op.Info) error {
 	case errors.As(err, &memory):
 		return &session.Problem{
 			Code: "memory", What: "the model does not fit into the memory of " + info.Name,
-			Why: fmt.Sprintf("it takes %s with these options, the device gave %s: %v",
+			Why: fmt.Sprintf("it takes %s with these options, %s are there: %v",
 				catalog.FormatBytes(memory.Need), catalog.FormatBytes(memory.Given), memory.Err),
 			Do: "take a smaller model, a shorter context (--ctx, --prompt, --depth), or fewer layers of a --shape", Exit: session.ExitFailed, Err: err,
 		}
