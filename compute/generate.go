@@ -21,6 +21,7 @@ type Request struct {
 	Draft  bool   // let the draft block propose; the shard must have it
 	Lookup bool   // propose what followed an earlier copy
 	Depth  *Depth // how many the draft block proposes; nil: always 3
+	Pace   *Pace  // whether a step has proposals; nil: whenever there are some
 	Chunk  int    // prompt tokens per call; 0: 256
 }
 
@@ -42,8 +43,9 @@ type Tally struct{ Proposed, Accepted int }
 
 const (
 	chunkDefault  = 256
-	lookupUseful  = 2 // fewer tokens are left to the draft block
-	contextMargin = 2 // positions that stay free (spec room.md 5.3)
+	lookupUseful  = 2   // fewer tokens are left to the draft block
+	contextMargin = 2   // positions that stay free (spec room.md 5.3)
+	holdMost      = 256 // hidden states that wait for the draft block
 )
 
 // lookups is how many tokens a lookup proposes at most, and after one that was accepted in full (spec room.md 5.6). A
@@ -64,8 +66,9 @@ type generation struct {
 	pos    int     // tokens read
 	drafts int     // tokens that the next lookup may propose
 
-	// What the draft block has not been given yet: hidden states from position from, with the tokens that follow.
-	from    int
+	// What the draft block has not been given yet: the hidden states of follows positions from at on. The tokens behind them are in
+	// all.
+	at      int
 	hidden  []float32
 	follows int
 }
@@ -123,7 +126,7 @@ func (g *generation) prefill(ctx context.Context) ([]op.Candidate, error) {
 		if !g.Draft {
 			continue
 		}
-		g.from, g.hidden, g.follows = g.pos-n, hidden, n
+		g.hold(g.pos-n, n, hidden)
 		if last {
 			w := g.s.model.Width
 			return g.s.Top(ctx, hidden[(n-1)*w:], g.Sampler.K())
@@ -156,14 +159,55 @@ func (g *generation) take(id int32) bool {
 	return true
 }
 
-// propose brings the draft block up to date and asks it for k tokens.
+// hold keeps hidden states of n positions from pos on for the draft block. Where states between are missing it starts anew: a gap
+// costs accepted drafts only.
+func (g *generation) hold(pos, n int, hidden []float32) {
+	if pos != g.at+g.follows {
+		g.at, g.follows, g.hidden = pos, 0, g.hidden[:0]
+	}
+	g.hidden = append(g.hidden, hidden[:n*g.s.model.Width]...)
+	g.follows += n
+}
+
+// propose gives the draft block what it has not seen and asks it for k tokens.
 func (g *generation) propose(ctx context.Context, k int) ([]int32, error) {
 	n := g.follows
-	if n == 0 || !g.Draft {
+	if n == 0 {
 		return nil, nil
 	}
-	g.follows = 0
-	return g.s.Draft(ctx, g.from, g.hidden, g.all[g.from+1:g.from+1+n], k)
+	at := g.at
+	g.at, g.follows = at+n, 0
+	drafts, err := g.s.Draft(ctx, at, g.hidden, g.all[at+1:at+1+n], k)
+	g.hidden = g.hidden[:0]
+	return drafts, err
+}
+
+// proposal is what a step proposes, and who did.
+type proposal struct {
+	tokens []int32
+	depth  int // drafts that the block was asked for; 0: looked up, or nothing
+}
+
+// proposal asks for at most most tokens.
+func (g *generation) proposal(ctx context.Context, most int) (p proposal, err error) {
+	if g.follows >= holdMost {
+		if _, err := g.propose(ctx, 0); err != nil {
+			return p, err
+		}
+	}
+	if g.Pace != nil && !g.Pace.Propose() {
+		return p, nil
+	}
+	if g.Lookup {
+		if p.tokens = Lookup(g.all, min(g.drafts, most)); len(p.tokens) >= lookupUseful || !g.Draft {
+			return p, nil
+		}
+	}
+	if g.Draft {
+		p.depth = min(g.Depth.Next(), most, op.MaxCols-1)
+		p.tokens, err = g.propose(ctx, p.depth)
+	}
+	return p, err
 }
 
 // step reads the last token with what is proposed to follow it, and takes the tokens that this yields.
@@ -174,50 +218,65 @@ func (g *generation) step(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	g.r.Steps++
-	most := min(room, g.Max-len(g.r.Tokens))
-	var drafts []int32
-	if g.Lookup {
-		if drafts = Lookup(g.all, min(g.drafts, most)); len(drafts) < lookupUseful && g.Draft {
-			drafts = nil
-		}
-	}
-	tally, k, start := &g.r.Lookups, 0, time.Now()
-	if g.Draft && len(drafts) == 0 {
-		tally, k = &g.r.Drafts, min(g.Depth.Next(), most, op.MaxCols-1)
-	}
-	own, err := g.propose(ctx, k)
+	before, start := len(g.r.Tokens), time.Now()
+	p, err := g.proposal(ctx, min(room, g.Max-before))
 	if err != nil {
 		return false, err
 	}
-	if k > 0 {
-		drafts = own
-	}
-	if len(drafts) == 0 && !g.Draft {
-		top, err := g.s.EmbedTop(ctx, g.pos, g.all[g.pos:], g.Sampler.K())
-		if err != nil {
-			return false, err
+	if len(p.tokens) == 0 {
+		more, err := g.plain(ctx)
+		if g.Pace != nil {
+			g.Pace.Note(false, 1, time.Since(start))
 		}
-		g.pos++
-		return g.take(g.Sampler.Next(top)), nil
+		return more, err
 	}
-	before := len(g.r.Tokens)
-	more, accepted, err := g.verify(ctx, append(g.all[g.pos:g.pos+1:g.pos+1], drafts...))
+	more, accepted, err := g.verify(ctx, append(g.all[g.pos:g.pos+1:g.pos+1], p.tokens...))
 	if err != nil {
 		return false, err
 	}
-	tally.Proposed += len(drafts)
-	tally.Accepted += accepted
-	g.r.Proposed += len(drafts)
-	if k > 0 {
-		g.Depth.Note(len(g.r.Tokens)-before, time.Since(start))
-	} else if len(drafts) > 0 {
+	g.tally(p, accepted, len(g.r.Tokens)-before, time.Since(start))
+	return more, nil
+}
+
+// tally counts what came of a proposal.
+func (g *generation) tally(p proposal, accepted, yield int, took time.Duration) {
+	t := &g.r.Lookups
+	if p.depth > 0 {
+		t = &g.r.Drafts
+		g.Depth.Note(yield, took)
+	} else {
 		few, many := g.s.model.lookups()
 		g.drafts = few
-		if accepted == len(drafts) {
+		if accepted == len(p.tokens) {
 			g.drafts = many
 		}
 	}
-	return more, nil
+	t.Proposed += len(p.tokens)
+	t.Accepted += accepted
+	g.r.Proposed += len(p.tokens)
+	if g.Pace != nil {
+		g.Pace.Note(true, yield, took)
+	}
+}
+
+// plain reads the last token alone.
+func (g *generation) plain(ctx context.Context) (bool, error) {
+	c := columns{p: g.s.fromTokens, pos: g.pos, n: 1, tokens: g.all[g.pos:], layers: true, k: g.Sampler.K()}
+	if g.Draft {
+		c.hidden = g.s.columns(&g.s.hidden, 1, g.s.model.Width)
+	}
+	if err := g.s.checkWhole(g.pos, 1); err != nil {
+		return false, err
+	}
+	if err := g.s.run(ctx, c); err != nil {
+		return false, err
+	}
+	next := g.Sampler.Next(g.s.tops[0])
+	if g.Draft {
+		g.hold(g.pos, 1, c.hidden)
+	}
+	g.pos++
+	return g.take(next), nil
 }
 
 // verify runs columns, a token and its drafts, takes what the sampler picks, and undoes the columns of wrong drafts. The
@@ -242,7 +301,9 @@ func (g *generation) verify(ctx context.Context, columns []int32) (more bool, ac
 			return false, accepted, err
 		}
 	}
-	g.from, g.hidden, g.follows = g.pos, hidden[:keep*g.s.model.Width], keep
+	if g.Draft {
+		g.hold(g.pos, keep, hidden)
+	}
 	g.pos += keep
 	return more, accepted, nil
 }

@@ -17,14 +17,16 @@ var proposals = map[string]struct {
 	draft  compute.DraftMode
 	lookup bool
 	depth  func() *compute.Depth
+	pace   bool
 }{
-	"plain in one call":       {},
-	"lookup":                  {lookup: true},
-	"draft block":             {draft: compute.DraftNorm},
-	"draft block, raw":        {draft: compute.DraftRaw},
-	"draft block, any depth":  {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth() }},
-	"draft block and lookup":  {draft: compute.DraftNorm, lookup: true},
-	"fifteen drafts per step": {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth(15) }},
+	"plain in one call":                    {},
+	"lookup":                               {lookup: true},
+	"draft block":                          {draft: compute.DraftNorm},
+	"draft block, raw":                     {draft: compute.DraftRaw},
+	"draft block, any depth":               {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth() }},
+	"draft block and lookup":               {draft: compute.DraftNorm, lookup: true},
+	"draft block and lookup when they pay": {draft: compute.DraftNorm, lookup: true, pace: true},
+	"fifteen drafts per step":              {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth(15) }},
 }
 
 var samplings = map[string]compute.Sampling{"greedy": {}, "focused": {Temp: 0.4, TopK: 20}}
@@ -67,7 +69,10 @@ func speculate(t *testing.T, dev op.Device, m *compute.Model, more int, how map[
 				continue
 			}
 			s := load(t, dev, m, compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: len(tokens) + more + 16, Draft: p.draft})
-			q.Sampler, q.Draft, q.Lookup, q.Depth = compute.NewSampler(as, 11), p.draft != compute.NoDraft, p.lookup, nil
+			q.Sampler, q.Draft, q.Lookup, q.Depth, q.Pace = compute.NewSampler(as, 11), p.draft != compute.NoDraft, p.lookup, nil, nil
+			if p.pace {
+				q.Pace = &compute.Pace{}
+			}
 			if p.depth != nil {
 				q.Depth = p.depth()
 			}
@@ -81,7 +86,7 @@ func speculate(t *testing.T, dev op.Device, m *compute.Model, more int, how map[
 			if got.Read != len(tokens)+more-1 || s.At() != got.Read {
 				t.Errorf("%s, %s: %d tokens read, the shard stands at %d, want %d", sampling, name, got.Read, s.At(), len(tokens)+more-1)
 			}
-			if q.Draft && got.Drafts.Proposed == 0 {
+			if q.Draft && q.Pace == nil && got.Drafts.Proposed == 0 {
 				t.Errorf("%s, %s: nothing was proposed", sampling, name)
 			}
 			accepted += got.Lookups.Accepted + got.Drafts.Accepted

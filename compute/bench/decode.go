@@ -64,6 +64,9 @@ func (d *decoding) measure(ctx context.Context, what string, q compute.Request) 
 				return err
 			}
 		}
+		if q.Draft || q.Lookup {
+			q.Pace = &compute.Pace{}
+		}
 		g, err := b.greedy(ctx, d.tokens, d.read, b.o.Gen, q)
 		if err != nil {
 			return err
