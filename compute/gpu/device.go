@@ -26,7 +26,7 @@ type Device struct {
 	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting, aheads atomic.Int64
 
 	// The rest belongs to the device goroutine.
-	instance *wgpu.Instance
+	instance *instance // that adapter and dev came from
 	adapter  *wgpu.Adapter
 	dev      *wgpu.Device
 	queue    *wgpu.Queue
@@ -156,7 +156,7 @@ func (d *Device) freeAll() {
 		d.adapter.Release()
 	}
 	if d.instance != nil {
-		d.instance.Release()
+		d.instance.leave()
 	}
 	if d.sh != nil {
 		d.sh.free() // last: the library may report the end of the device

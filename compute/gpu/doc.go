@@ -8,7 +8,8 @@
 // binding (spec engine.md 0.3 T16). Every method hands it a job and waits. Programs of one device therefore run one after
 // the other; a caller that gave up (its context ended) before its job began has changed nothing, a job that began is waited for.
 //
-// Memory. Everything made by a Device is released by its own Close, by Device.Close at the latest, on the device goroutine.
+// Memory. Everything made by a Device is released by its own Close, by Device.Close at the latest, on the device goroutine. Only the
+// library's instance, and with it the loaded driver, stays until the process ends (instance.go).
 // Used counts the bytes of all buffers. Buffers are at most 1 GiB; a weight that doesn't fit in one binding is
 // cut into pieces by rows, one launch each. Weights keep their format: loading moves bytes, never changes values
 // (format.go), 8 MiB at a time through the library's staging memory, of which at most 32 MiB are in use.

@@ -64,24 +64,16 @@ func backend() (wgpu.InstanceBackend, string) {
 	return wgpu.InstanceBackendVulkan, "Vulkan"
 }
 
-// acquire makes instance, adapter, device and queue, and what every program shares. On failure the caller closes d,
+// acquire makes adapter, device and queue, and what every program shares. On failure the caller closes d,
 // which frees what was made.
 func (d *Device) acquire(o Options) error {
 	library.install(o.Log, o.Verbose)
-	which, name := backend()
-	if d.instance = createInstance(which); d.instance == nil {
-		return fmt.Errorf("%w: %s", op.ErrNoAdapter, said("no "+name+" instance"))
-	}
-	adapter, info := d.pick(which)
-	if adapter == nil {
-		return fmt.Errorf("%w: %s", op.ErrNoAdapter, said("no "+name+" driver answered"))
-	}
-	d.adapter = adapter
-	dev, sh, err := requestDevice(adapter, wantLimits(adapterLimits(adapter), o.DefaultLimits))
+	info, err := d.enter(o)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %s", op.ErrNoAdapter, adapterName(info), said(err.Error()))
+		return err
 	}
-	d.dev, d.sh = dev, sh
+	_, name := backend()
+	dev, sh := d.dev, d.sh
 	if info.AdapterType == wgpu.AdapterTypeCPU {
 		sh.slow = 1
 	}
@@ -104,35 +96,6 @@ func said(otherwise string) string {
 		return otherwise + ": " + t
 	}
 	return otherwise
-}
-
-// pick returns the best adapter and releases the others; nil when there is none.
-func (d *Device) pick(which wgpu.InstanceBackend) (*wgpu.Adapter, wgpu.AdapterInfo) {
-	rank := func(t wgpu.AdapterType) int {
-		switch t {
-		case wgpu.AdapterTypeDiscreteGPU:
-			return 3
-		case wgpu.AdapterTypeIntegratedGPU:
-			return 2
-		case wgpu.AdapterTypeCPU:
-			return 0
-		}
-		return 1
-	}
-	var best *wgpu.Adapter
-	var info wgpu.AdapterInfo
-	for _, a := range d.instance.EnumerateAdapters(&wgpu.InstanceEnumerateAdapterOptons{Backends: which}) {
-		i := a.GetInfo()
-		if best != nil && rank(i.AdapterType) <= rank(info.AdapterType) {
-			a.Release()
-			continue
-		}
-		if best != nil {
-			best.Release()
-		}
-		best, info = a, i
-	}
-	return best, info
 }
 
 // adapterName is what a person calls the adapter. On NVIDIA the name field holds a number and the description the name.

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"pooled/compute/gpu"
@@ -29,16 +30,39 @@ func eachLimits(t *testing.T, f func(t *testing.T, g *rig)) {
 	}
 }
 
+// gpus are the devices of all tests, with the adapter's and with default limits, opened when first asked for. Tests release what
+// they make on them; pipelines stay, so that equal ones are compiled once.
+var gpus = map[bool]func() (op.Device, error){false: opener(false), true: opener(true)}
+
+func opener(defaults bool) func() (op.Device, error) {
+	return sync.OnceValues(func() (op.Device, error) {
+		d, err := gpu.Open(context.Background(), gpu.Options{DefaultLimits: defaults})
+		if err == nil {
+			opened = append(opened, d)
+		}
+		return d, err
+	})
+}
+
+var opened []op.Device
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, d := range opened {
+		d.Close()
+	}
+	os.Exit(code)
+}
+
 func openGPU(t testing.TB, defaults bool) *rig {
 	t.Helper()
-	d, err := gpu.Open(t.Context(), gpu.Options{DefaultLimits: defaults})
+	d, err := gpus[defaults]()
 	if errors.Is(err, op.ErrNoAdapter) && os.Getenv("POOLED_NO_GPU") == "1" {
 		t.Skipf("SKIPPED, NOT TESTED: no GPU adapter and POOLED_NO_GPU=1: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
 	return &rig{t, d}
 }
 
