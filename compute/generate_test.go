@@ -29,7 +29,7 @@ var proposals = map[string]struct {
 	"fifteen drafts per step":              {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth(15) }},
 }
 
-var samplings = map[string]compute.Sampling{"greedy": {}, "focused": {Temp: 0.4, TopK: 20}}
+var samplings = map[string]compute.Sampling{"greedy": {}, "focused, top-p": {Temp: 0.4, TopK: 20, TopP: 0.9}}
 
 // Speculation changes no token, greedy or drawn. The text repeats itself, so that lookups are accepted too.
 func TestSpeculationEqualsPlain(t *testing.T) {

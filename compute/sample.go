@@ -11,6 +11,7 @@ import (
 type Sampling struct {
 	Temp float64 // 0: the best candidate
 	TopK int     // candidates drawn from, 1 to op.MaxTopK; not used when greedy
+	TopP float64 // of these, the fewest best whose share of all weights reaches it; 1 and what can't be a share: all of them
 }
 
 const (
@@ -20,8 +21,8 @@ const (
 
 // presets are the samplings that people choose by name.
 var presets = map[string]Sampling{
-	"creative": {0.8, 40},
-	"focused":  {0.4, 20},
+	"creative": {Temp: 0.8, TopK: 40},
+	"focused":  {Temp: 0.4, TopK: 20},
 	"exact":    {},
 }
 
@@ -71,17 +72,30 @@ func (s Sampling) K() int {
 // from [0, 1). A temp not above 0 picks the first. Otherwise the first topK candidates weigh exp((logit-max)/temp), and
 // the one at which their running sum reaches r times the whole is picked. Without candidates the result is -1.
 func Pick(c []op.Candidate, temp float64, topK int, r float64) int32 {
+	return Sampling{Temp: temp, TopK: topK}.Pick(c, r)
+}
+
+// Pick is the function Pick with this sampling. TopP cuts the candidates after TopK has, by their weights at this temperature;
+// the best one always stays.
+func (s Sampling) Pick(c []op.Candidate, r float64) int32 {
 	if len(c) == 0 {
 		return -1
 	}
-	if !(temp > 0) {
+	if !(s.Temp > 0) {
 		return c[0].ID
 	}
-	c = c[:max(1, min(topK, len(c)))]
-	weight := func(i int) float64 { return math.Exp((float64(c[i].Logit) - float64(c[0].Logit)) / temp) }
+	c = c[:max(1, min(s.TopK, len(c)))]
+	weight := func(i int) float64 { return math.Exp((float64(c[i].Logit) - float64(c[0].Logit)) / s.Temp) }
 	sum := 0.0
 	for i := range c {
 		sum += weight(i)
+	}
+	if s.TopP > 0 && s.TopP < 1 {
+		part, n := weight(0), 1
+		for ; n < len(c) && part < s.TopP*sum; n++ {
+			part += weight(n)
+		}
+		c, sum = c[:n], part
 	}
 	rest := r * sum
 	for i := range c {
@@ -106,5 +120,5 @@ func NewSampler(s Sampling, seed uint64) *Sampler {
 
 // Next picks a token from at least K candidates ordered as Pick wants them.
 func (s *Sampler) Next(c []op.Candidate) int32 {
-	return Pick(c, s.Temp, s.TopK, s.random.Float64())
+	return s.Pick(c, s.random.Float64())
 }

@@ -251,3 +251,37 @@ func TestSamplerDrawsOncePerToken(t *testing.T) {
 		t.Errorf("200 draws of 40 candidates gave only %d different tokens", len(seen))
 	}
 }
+
+// TopP leaves the fewest of the best whose weights reach the share, and draws from them as if there were no others.
+func TestTopP(t *testing.T) {
+	c := make([]op.Candidate, 4)
+	for i, p := range []float64{0.5, 0.25, 0.125, 0.125} {
+		c[i] = op.Candidate{ID: int32(i), Logit: float32(math.Log(p))}
+	}
+	for _, e := range []struct {
+		topP float64
+		topK int
+		left int // candidates that are drawn from
+	}{
+		{0, 4, 4}, {1, 4, 4}, {2, 4, 4}, {-1, 4, 4}, {math.NaN(), 4, 4}, {1e-9, 4, 1}, {0.49, 4, 1}, {0.51, 4, 2}, {0.74, 4, 2}, {0.8, 4, 3}, {0.99, 4, 4},
+		{0.6, 2, 1}, {0.7, 2, 2}, // shares of the two that TopK leaves: two thirds and one
+	} {
+		s, total := compute.Sampling{Temp: 1, TopK: e.topK, TopP: e.topP}, 0.0
+		for i := range e.left {
+			total += math.Exp(float64(c[i].Logit))
+		}
+		part := 0.0
+		for i := range e.left { // just inside of each candidate's part of the line
+			low := part / total
+			part += math.Exp(float64(c[i].Logit))
+			for _, r := range []float64{low + 1e-6, part/total - 1e-6} {
+				if got := s.Pick(c, r); got != int32(i) {
+					t.Errorf("top-p %g of %d at %.3f: got %d, want %d", e.topP, e.topK, r, got, i)
+				}
+			}
+		}
+	}
+	if got := (compute.Sampling{TopP: 0.5}).Pick(c, 0.99); got != 0 {
+		t.Errorf("greedy with a top-p picks %d", got)
+	}
+}
