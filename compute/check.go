@@ -20,8 +20,10 @@ func (s *Shard) check(p passes, what string, pos, n int) error {
 		return fmt.Errorf("compute: %w: nothing loaded for %s", ErrCall, what)
 	case n < 1:
 		return fmt.Errorf("compute: %w: %d columns", ErrCall, n)
-	case pos < 0 || n > s.spec.Ctx || pos > s.spec.Ctx-n:
-		return fmt.Errorf("compute: %w: positions %d to %d, the context has %d", ErrCall, pos, pos+n-1, s.spec.Ctx)
+	case pos < 0:
+		return fmt.Errorf("compute: %w: position %d", ErrCall, pos)
+	case n > s.spec.Ctx || pos > s.spec.Ctx-n:
+		return fmt.Errorf("compute: %w", &ContextError{pos + n, s.spec.Ctx})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"pooled/compute/op"
@@ -15,8 +16,9 @@ type Request struct {
 	Read    int     // tokens that the shard has read already; 0 starts anew
 	Max     int     // new tokens
 	Sampler *Sampler
-	Stop    func(id int32) bool // nil: nothing stops
-	Emit    func(id int32)      // gets each new token at once; nil: nobody does
+	Stop    func(id int32) bool          // nil: nothing stops
+	Allow   func(tokens []int32) op.Mask // which tokens may follow all tokens so far; nil: any
+	Emit    func(id int32)               // gets each new token at once; nil: nobody does
 
 	Draft  bool   // let the draft block propose; the shard must have it
 	Lookup bool   // propose what followed an earlier copy
@@ -80,7 +82,7 @@ func (s *Shard) Generate(ctx context.Context, q Request) (*Generated, error) {
 	case q.Read < 0 || q.Read >= len(q.Tokens) || q.Sampler == nil || q.Max < 0:
 		return nil, fmt.Errorf("compute: %w: %d tokens, %d of them read, %d more", ErrCall, len(q.Tokens), q.Read, q.Max)
 	case len(q.Tokens) > s.spec.Ctx:
-		return nil, fmt.Errorf("compute: %w: %d tokens, the context has %d", ErrCall, len(q.Tokens), s.spec.Ctx)
+		return nil, fmt.Errorf("compute: %w", &ContextError{len(q.Tokens), s.spec.Ctx})
 	case q.Draft && s.draft == nil:
 		return nil, fmt.Errorf("compute: %w: no draft block is loaded", ErrCall)
 	}
@@ -116,7 +118,7 @@ func (g *generation) prefill(ctx context.Context) ([]op.Candidate, error) {
 		tokens, last := g.all[g.pos:g.pos+n], g.pos+n == len(g.all)
 		if !g.Draft && last {
 			g.pos += n
-			return g.s.EmbedTop(ctx, g.pos-n, tokens, g.Sampler.K())
+			return g.s.EmbedTop(ctx, g.pos-n, tokens, g.Sampler.K(), g.masks(nil)...)
 		}
 		hidden, err := g.s.Embed(ctx, g.pos, tokens)
 		if err != nil {
@@ -129,7 +131,7 @@ func (g *generation) prefill(ctx context.Context) ([]op.Candidate, error) {
 		g.hold(g.pos-n, n, hidden)
 		if last {
 			w := g.s.model.Width
-			return g.s.Top(ctx, hidden[(n-1)*w:], g.Sampler.K())
+			return g.s.Top(ctx, hidden[(n-1)*w:], g.Sampler.K(), g.masks(nil)...)
 		}
 		if _, err := g.propose(ctx, 0); err != nil {
 			return nil, err
@@ -261,7 +263,7 @@ func (g *generation) tally(p proposal, accepted, yield int, took time.Duration) 
 
 // plain reads the last token alone.
 func (g *generation) plain(ctx context.Context) (bool, error) {
-	c := columns{p: g.s.fromTokens, pos: g.pos, n: 1, tokens: g.all[g.pos:], layers: true, k: g.Sampler.K()}
+	c := columns{p: g.s.fromTokens, pos: g.pos, n: 1, tokens: g.all[g.pos:], layers: true, k: g.Sampler.K(), allow: g.masks(nil)}
 	if g.Draft {
 		c.hidden = g.s.columns(&g.s.hidden, 1, g.s.model.Width)
 	}
@@ -279,10 +281,27 @@ func (g *generation) plain(ctx context.Context) (bool, error) {
 	return g.take(next), nil
 }
 
+// masks are what may follow all tokens so far, and then each of drafts behind them; none without Allow. Behind a draft that is not
+// allowed anything is: it is not accepted.
+func (g *generation) masks(drafts []int32) []op.Mask {
+	if g.Allow == nil {
+		return nil
+	}
+	list, text := []op.Mask{g.Allow(g.all)}, slices.Clone(g.all)
+	for i, id := range drafts {
+		if !list[i].Allows(int(id)) {
+			return append(list, make([]op.Mask, len(drafts)-i)...)
+		}
+		text = append(text, id)
+		list = append(list, g.Allow(text))
+	}
+	return list
+}
+
 // verify runs columns, a token and its drafts, takes what the sampler picks, and undoes the columns of wrong drafts. The
 // column of the last token taken, and of a stop token, stays unread.
 func (g *generation) verify(ctx context.Context, columns []int32) (more bool, accepted int, err error) {
-	hidden, tops, err := g.s.Verify(ctx, g.pos, columns, g.Sampler.K())
+	hidden, tops, err := g.s.Verify(ctx, g.pos, columns, g.Sampler.K(), g.masks(columns[1:])...)
 	if err != nil {
 		return false, 0, err
 	}

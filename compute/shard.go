@@ -138,6 +138,7 @@ type columns struct {
 	logits []float32 // n x vocabulary, or nil
 	k      int       // candidates: of every column when all, else of the last
 	all    bool
+	allow  []op.Mask // of these columns, or none
 }
 
 // run runs a call. Tops of column c are in s.tops[c], of the last alone in s.tops[0].
@@ -189,13 +190,26 @@ func (s *Shard) piece(ctx context.Context, p op.Program, c *columns, from, n int
 		f.HeadFrom = 0
 		s.out.Logits = c.logits[from*s.model.Vocab : (from+n)*s.model.Vocab]
 	case c.k > 0 && c.all:
-		f.HeadFrom = 0
+		f.HeadFrom, f.Allow = 0, c.allow
 		s.out.K, s.out.Top = min(c.k, s.model.Vocab), s.tops[:n]
 	case c.k > 0 && from+n == c.n:
-		f.HeadFrom = n - 1
+		f.HeadFrom, f.Allow = n-1, c.allow
 		s.out.K, s.out.Top = min(c.k, s.model.Vocab), s.tops[:1]
 	}
-	return p.Run(ctx, f, in, &s.out)
+	if err := p.Run(ctx, f, in, &s.out); err != nil {
+		return err
+	}
+	return s.allowed(f)
+}
+
+// allowed fails when a mask left nothing to pick from.
+func (s *Shard) allowed(f op.Frame) error {
+	for c := range f.Allow {
+		if len(s.tops[c]) == 0 {
+			return fmt.Errorf("compute: %w: position %d", ErrMask, f.Pos+f.HeadFrom+c)
+		}
+	}
+	return nil
 }
 
 // Embed runs tokens at positions pos and up through the embedding and the shard's layers. The result is len(tokens) x
@@ -221,12 +235,12 @@ func (s *Shard) embed(ctx context.Context, pos int, tokens []int32, spec bool) (
 }
 
 // EmbedTop is Embed followed by the head on the last token, in one run: the k best candidates, best first, fewer when
-// the vocabulary is smaller. The shard must hold the whole model.
-func (s *Shard) EmbedTop(ctx context.Context, pos int, tokens []int32, k int) ([]op.Candidate, error) {
+// the vocabulary is smaller or a mask allows fewer; none allowed is ErrMask. The shard must hold the whole model.
+func (s *Shard) EmbedTop(ctx context.Context, pos int, tokens []int32, k int, allow ...op.Mask) ([]op.Candidate, error) {
 	if err := errors.Join(s.checkWhole(pos, len(tokens)), checkTop(k)); err != nil {
 		return nil, err
 	}
-	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: len(tokens), tokens: tokens, layers: true, k: k})
+	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: len(tokens), tokens: tokens, layers: true, k: k, allow: allow})
 	return s.tops[0], err
 }
 
@@ -241,14 +255,14 @@ func (s *Shard) EmbedLogits(ctx context.Context, pos int, tokens []int32) ([]flo
 
 // Verify runs a token and the drafts behind it, at most op.MaxCols in all, through the whole model in one run: for each
 // its hidden state behind the last layer (len(tokens) x width) and its k best candidates. Control can undo all but the
-// first.
-func (s *Shard) Verify(ctx context.Context, pos int, tokens []int32, k int) ([]float32, [][]op.Candidate, error) {
+// first. Masks are one for each token, or none; they are for what follows it.
+func (s *Shard) Verify(ctx context.Context, pos int, tokens []int32, k int, allow ...op.Mask) ([]float32, [][]op.Candidate, error) {
 	n := len(tokens)
 	if err := errors.Join(s.checkWhole(pos, n), s.checkSpec(n), checkTop(k)); err != nil {
 		return nil, nil, err
 	}
 	hidden := s.columns(&s.hidden, n, s.model.Width)
-	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: n, tokens: tokens, layers: true, spec: true, hidden: hidden, k: k, all: true})
+	err := s.run(ctx, columns{p: s.fromTokens, pos: pos, n: n, tokens: tokens, layers: true, spec: true, hidden: hidden, k: k, all: true, allow: allow})
 	return hidden, s.tops[:n], err
 }
 
@@ -277,19 +291,19 @@ func (s *Shard) through(ctx context.Context, pos, n int, in []float32, spec bool
 }
 
 // Top runs the head on one hidden state and returns the k best candidates as EmbedTop does.
-func (s *Shard) Top(ctx context.Context, hidden []float32, k int) ([]op.Candidate, error) {
+func (s *Shard) Top(ctx context.Context, hidden []float32, k int, allow ...op.Mask) ([]op.Candidate, error) {
 	if len(hidden) > s.model.Width {
 		return nil, fmt.Errorf("compute: %w: %d values for a hidden state of %d", ErrCall, len(hidden), s.model.Width)
 	}
-	tops, err := s.Tops(ctx, hidden, k)
+	tops, err := s.Tops(ctx, hidden, k, allow...)
 	if tops == nil {
 		return nil, err
 	}
 	return tops[0], err
 }
 
-// Tops is Top for each of up to op.MaxCols hidden states.
-func (s *Shard) Tops(ctx context.Context, hidden []float32, k int) ([][]op.Candidate, error) {
+// Tops is Top for each of up to op.MaxCols hidden states; masks are one for each, or none.
+func (s *Shard) Tops(ctx context.Context, hidden []float32, k int, allow ...op.Mask) ([][]op.Candidate, error) {
 	n := len(hidden) / s.model.Width
 	if err := errors.Join(s.checkHead(hidden), checkTop(k)); err != nil {
 		return nil, err
@@ -297,7 +311,7 @@ func (s *Shard) Tops(ctx context.Context, hidden []float32, k int) ([][]op.Candi
 	if n > op.MaxCols {
 		return nil, fmt.Errorf("compute: %w: candidates of %d columns, at most %d", ErrCall, n, op.MaxCols)
 	}
-	err := s.run(ctx, columns{p: s.fromTail, n: n, in: hidden, k: k, all: true})
+	err := s.run(ctx, columns{p: s.fromTail, n: n, in: hidden, k: k, all: true, allow: allow})
 	return s.tops[:n], err
 }
 

@@ -82,7 +82,7 @@ var fixed = []Kernel{
 	{Name: "sigmoid_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
 	{Name: "silu_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "topk_merge", Consts: []string{"SLICES"}, Bindings: "rrw"},
-	{Name: "topk_slice", Consts: []string{"WIDTH", "SLICES"}, Bindings: "rww"},
+	{Name: "topk_slice", Consts: []string{"WIDTH", "SLICES"}, Bindings: "rrww"},
 }
 
 // families lists the kernels that exist once per format; Name is the file.

@@ -99,19 +99,25 @@ func (d *Device) nextFrame(f op.Frame, heads, k int) (uint32, error) {
 	if f.Spec {
 		keep = 1
 	}
-	putFrame(s.frameBytes[:frameRecord], [5]int{f.Pos, f.N, f.HeadFrom, k, keep}, f.Tokens)
+	masked := 0
+	for c, m := range f.Allow {
+		if m != nil {
+			masked |= 1 << c
+		}
+	}
+	putFrame(s.frameBytes[:frameRecord], [6]int{f.Pos, f.N, f.HeadFrom, k, keep, masked}, f.Tokens)
 	var rest []int32
 	if len(f.Tokens) > f.HeadFrom {
 		rest = f.Tokens[f.HeadFrom:]
 	}
-	putFrame(s.frameBytes[frameRecord:], [5]int{f.Pos + f.HeadFrom, heads, f.HeadFrom, k, keep}, rest)
+	putFrame(s.frameBytes[frameRecord:], [6]int{f.Pos + f.HeadFrom, heads, f.HeadFrom, k, keep, masked}, rest)
 	at := s.slot * frameSlot
 	s.slot = (s.slot + 1) % frameSlots
 	return uint32(at), d.upload(s.frames, int64(at), s.frameBytes[:])
 }
 
 // putFrame lays out a record as frame.wgsl says.
-func putFrame(b []byte, head [5]int, tokens []int32) {
+func putFrame(b []byte, head [6]int, tokens []int32) {
 	for i, v := range head {
 		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
 	}

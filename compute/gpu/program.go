@@ -39,6 +39,7 @@ type program struct {
 	cand    *wgpu.Buffer    // of topk_slice
 	bad     *wgpu.Buffer
 	top     *wgpu.Buffer // of topk_merge
+	masks   *wgpu.Buffer // what candidates are picked from, column after column
 	ids     *wgpu.Buffer // tokens of a wide run
 
 	turn    sync.Mutex // one run at a time
@@ -52,6 +53,7 @@ type program struct {
 	began   time.Time // of the last submit
 	inBytes []byte
 	idBytes []byte
+	mask    []byte // of one column
 }
 
 // run is what the present Run was asked for.
@@ -178,10 +180,14 @@ func (p *program) prepareTop(b *builder) (err error) {
 	if p.top, err = d.createBuffer("top", op.MaxCols*(2+2*op.MaxTopK)*4, storage); err != nil {
 		return err
 	}
+	p.mask = make([]byte, 4*op.MaskWords(p.logits.width))
+	if p.masks, err = d.createBuffer("masks", op.MaxCols*int64(len(p.mask)), storage); err != nil {
+		return err
+	}
 	b.recs = append(b.recs,
 		record{op: "Logits", kernel: "topk_slice", shape: byTopSlice, x: uint32(slices), tail: p.hasTail,
 			consts: shaders.Consts{"WIDTH": uint32(p.logits.width), "SLICES": uint32(slices)},
-			views:  []view{p.logits.view(), whole(p.cand), whole(p.bad)}},
+			views:  []view{p.logits.view(), whole(p.masks), whole(p.cand), whole(p.bad)}},
 		record{op: "Logits", kernel: "topk_merge", shape: byTopMerge, tail: p.hasTail,
 			consts: shaders.Consts{"SLICES": uint32(slices)},
 			views:  []view{whole(p.cand), whole(p.bad), whole(p.top)}})
@@ -253,7 +259,7 @@ func (p *program) release(d *Device) {
 		s.group.Release()
 	}
 	p.planned = nil
-	for _, b := range []**wgpu.Buffer{&p.ids, &p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
+	for _, b := range []**wgpu.Buffer{&p.ids, &p.masks, &p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
 		d.freeBuffer(*b)
 		*b = nil
 	}
@@ -339,6 +345,9 @@ func (p *program) exec() error {
 			return err
 		}
 	}
+	if err := p.uploadMasks(); err != nil {
+		return err
+	}
 	for _, s := range p.states {
 		s.columns = 0
 	}
@@ -383,6 +392,22 @@ func (p *program) exec() error {
 	err = r.take(data)
 	d.sh.unmap(staging)
 	return err
+}
+
+// uploadMasks writes the masks of the head columns that have one.
+func (p *program) uploadMasks() error {
+	for c, m := range p.run.frame.Allow {
+		if m == nil {
+			continue
+		}
+		for i, w := range m {
+			binary.LittleEndian.PutUint32(p.mask[4*i:], w)
+		}
+		if err := p.dev.upload(p.masks, int64(c*len(p.mask)), p.mask); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyResults fills p.copies with what was asked for, in the order that take reads.

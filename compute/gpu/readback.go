@@ -7,6 +7,9 @@ import (
 	"pooled/compute/op"
 )
 
+// noCandidate is the id where fewer than asked for were found, because values are not finite or a mask leaves them out.
+const noCandidate = 0xffffffff
+
 // take copies the readback to the caller's slices and looks for values that are not finite.
 func (r *run) take(data []byte) error {
 	finite := getFloats(r.out.Hidden, data[:r.hiddenLen])
@@ -20,14 +23,15 @@ func (r *run) take(data []byte) error {
 			if binary.LittleEndian.Uint32(col) != 0 {
 				finite = false
 			}
-			top := r.out.Top[c][:r.k]
-			for i := range top {
-				top[i] = op.Candidate{
-					ID:    int32(binary.LittleEndian.Uint32(col[8+8*i:])),
-					Logit: math.Float32frombits(binary.LittleEndian.Uint32(col[12+8*i:])),
+			top, n := r.out.Top[c][:r.k], 0
+			for ; n < len(top); n++ {
+				id := binary.LittleEndian.Uint32(col[8+8*n:])
+				if id == noCandidate {
+					break
 				}
+				top[n] = op.Candidate{ID: int32(id), Logit: math.Float32frombits(binary.LittleEndian.Uint32(col[12+8*n:]))}
 			}
-			r.out.Top[c] = top
+			r.out.Top[c] = top[:n]
 		}
 	}
 	if !finite {

@@ -21,7 +21,7 @@ func (d *Device) ProgramBytes(s op.Sketch) int64 {
 	}
 	if s.Logits > 0 {
 		slices := int64(groups(s.Logits, topSlice))
-		sum += op.MaxCols * (slices*(op.MaxTopK*8+4) + (2+2*op.MaxTopK)*4)
+		sum += op.MaxCols * (slices*(op.MaxTopK*8+4) + (2+2*op.MaxTopK)*4 + 4*int64(op.MaskWords(s.Logits)))
 	}
 	return sum
 }

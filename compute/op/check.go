@@ -42,10 +42,25 @@ func (p Ports) Check(f Frame, in []float32, out *Out) error {
 			}
 		}
 	}
-	if out == nil {
-		return nil
+	if err := p.checkMasks(f); err != nil || out == nil {
+		return err
 	}
 	return p.checkOut(f, out)
+}
+
+func (p Ports) checkMasks(f Frame) error {
+	if len(f.Allow) == 0 {
+		return nil
+	}
+	if heads := f.N - f.HeadFrom; p.Logits == 0 || len(f.Allow) != heads {
+		return fmt.Errorf("%w: %d masks for %d columns of %d logits", ErrArgument, len(f.Allow), heads, p.Logits)
+	}
+	for _, m := range f.Allow {
+		if m != nil && len(m) != MaskWords(p.Logits) {
+			return fmt.Errorf("%w: a mask of %d words, %d tokens have %d", ErrArgument, len(m), p.Logits, MaskWords(p.Logits))
+		}
+	}
+	return nil
 }
 
 func (p Ports) checkOut(f Frame, out *Out) error {

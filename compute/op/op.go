@@ -203,8 +203,18 @@ type Frame struct {
 	N        int     // columns, 1 up to those of the program
 	HeadFrom int     // first column that goes on past Tail; N for none
 	Tokens   []int32 // N ids when the program has Embed
+	Allow    []Mask  // one for each head column, or none: what its candidates are picked from
 	Spec     bool    // keep what is needed to undo every column but the last (see Control.Rollback); not of a wide program
 }
+
+// Mask says which tokens may be candidates: token i may when bit i%32 of word i/32 is set. A nil Mask allows all.
+type Mask []uint32
+
+// MaskWords is the length of a Mask for a vocabulary.
+func MaskWords(vocab int) int { return (vocab + 31) / 32 }
+
+// Allows says whether a token may be a candidate.
+func (m Mask) Allows(id int) bool { return m == nil || m[id/32]>>(id%32)&1 == 1 }
 
 // Candidate is a token and its logit.
 type Candidate struct {
@@ -217,7 +227,7 @@ type Out struct {
 	Hidden []float32     // N x width of Output's buffer
 	Logits []float32     // (N-HeadFrom) x vocabulary
 	K      int           // candidates per head column, 1..MaxTopK
-	Top    [][]Candidate // one per head column, each resliced to K, by logit descending then id ascending
+	Top    [][]Candidate // one per head column, each resliced to K, or to fewer where a Mask allows fewer; by logit descending then id ascending
 }
 
 // Program is a recorded graph.

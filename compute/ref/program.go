@@ -101,6 +101,7 @@ func (p *program) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out
 // done gives the turn back and forgets the caller's memory.
 func (p *program) done() {
 	p.r.in, p.r.out, p.r.frame.Tokens = nil, nil, nil
+	p.r.frame.Allow = nil
 	<-p.dev.turn
 }
 

@@ -235,16 +235,25 @@ func (s *logits) do(c int, r *run, _ *scratch) {
 		copy(r.out.Logits[c*s.x.width:], col)
 	}
 	if r.out.K > 0 {
-		r.out.Top[c] = r.out.Top[c][:r.out.K]
-		TopK(r.out.Top[c], col)
+		var allow op.Mask
+		if len(r.frame.Allow) > 0 {
+			allow = r.frame.Allow[c]
+		}
+		r.out.Top[c] = topK(r.out.Top[c][:r.out.K], col, allow)
 	}
 }
 
 // TopK fills dst, not longer than logits, with the largest logits, by value descending, then id ascending. NaN counts as
 // the smallest value.
-func TopK(dst []op.Candidate, logits []float32) {
+func TopK(dst []op.Candidate, logits []float32) { topK(dst, logits, nil) }
+
+// topK returns the part of dst that it filled.
+func topK(dst []op.Candidate, logits []float32, allow op.Mask) []op.Candidate {
 	n := 0
 	for id, v := range logits {
+		if !allow.Allows(id) {
+			continue
+		}
 		if v != v {
 			v = float32(math.Inf(-1))
 		}
@@ -259,4 +268,5 @@ func TopK(dst []op.Candidate, logits []float32) {
 		}
 		dst[i] = op.Candidate{ID: int32(id), Logit: v}
 	}
+	return dst[:n]
 }
