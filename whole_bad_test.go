@@ -98,6 +98,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench: draft without a block", "bench|mini|--spec|draft|--backend|ref", 2, "no draft block"},
 		{"bench: no such proposals", "bench|mini|--spec|magic", 2, `--spec|"magic"`},
 		{"bench: a prompt of letters", "bench|mini|--prompt|x", 2, `--prompt|"x"`},
+		{"bench: warm for ever", "bench|mini|--warm|NaN", 2, "--warm takes|NaN"},
 		{"bench: no runs", "bench|mini|--reps|0", 2, "--reps"},
 		{"bench of a model that is not here", "bench|4b", 1, "Qwen3 4B|not on this computer"},
 		{"bench of no file", "bench|/nonexistent/m.gguf", 1, "/nonexistent/m.gguf"},

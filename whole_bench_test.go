@@ -15,7 +15,7 @@ func TestBench(t *testing.T) {
 	if os.Getenv("POOLED_NO_GPU") == "1" {
 		t.Skip("SKIPPED, NOT TESTED: POOLED_NO_GPU=1, and the measurement needs a GPU adapter")
 	}
-	args := []string{"bench", "mini", "--prompt", "3,20", "--gen", "4", "--reps", "2"}
+	args := []string{"bench", "mini", "--prompt", "3,20", "--gen", "4", "--reps", "2", "--warm", "0"}
 	exit, stdout, stderr := inProcess(t, "", append(args, "--json")...)
 	if exit != 0 || stderr != "" || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("exit %d, stdout %q, stderr %q", exit, stdout, stderr)

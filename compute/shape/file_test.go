@@ -179,11 +179,9 @@ func TestBlocksAreValid(t *testing.T) {
 	p = newPool(poolKey{quant.Q4_K, normal(1, 1024)}, seed)
 	for b := p.blocks; len(b) > 0; b = b[144:] {
 		for j := range 8 {
-			sc, m := b[4+j]&63, b[4+j]&63
+			sc, m := b[4+j]&63, b[8+j]&63
 			if j >= 4 {
 				sc, m = b[8+j]&15|b[j]>>6<<4, b[8+j]>>4|b[4+j]>>6<<4
-			} else {
-				m = b[8+j] & 63
 			}
 			if sc != m || sc < 4 || sc > 11 {
 				t.Fatalf("sub-block %d: scale %d, offset %d", j, sc, m)

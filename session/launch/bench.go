@@ -24,14 +24,15 @@ type BenchCommand struct {
 	Model string `arg:"" optional:"" help:"A GGUF file, or a model of 'pooled list' that is here."`
 	Shape string `help:"Instead: random weights in the shape of a model, made while they load." placeholder:"NAME"`
 
-	Prompt []int  `help:"Read prompts of these lengths (default: 512,2048; 64 on a software adapter)." placeholder:"N,N"`
-	Gen    int    `help:"Decode N tokens; 0 leaves it out (default: 128; 16 on a software adapter)." default:"-1" placeholder:"N"`
-	Depth  []int  `help:"Decode behind so many positions (default: ${default})." default:"0" placeholder:"N,N"`
-	Spec   string `help:"Decode with proposals too: off, lookup, draft or all (default: ${default})." default:"all" enum:"off,lookup,draft,all" placeholder:"KIND"`
-	Reps   int    `help:"Runs that count, after one that does not (default: ${default})." default:"3" placeholder:"N"`
-	Ctx    int    `help:"Positions of the caches (default: as many as are needed)." placeholder:"N"`
-	KV     string `name:"kv" help:"How keys and values are stored: f16 or f32 (default: ${default})." default:"f16" enum:"f16,f32" placeholder:"KIND"`
-	Chunk  int    `help:"Prompt tokens per call of the engine (default: all in one)." placeholder:"N"`
+	Prompt []int   `help:"Read prompts of these lengths (default: 512,2048; 64 on a software adapter)." placeholder:"N,N"`
+	Gen    int     `help:"Decode N tokens; 0 leaves it out (default: 128; 16 on a software adapter)." default:"-1" placeholder:"N"`
+	Depth  []int   `help:"Decode behind so many positions (default: ${default})." default:"0" placeholder:"N,N"`
+	Spec   string  `help:"Decode with proposals too: off, lookup, draft or all (default: ${default})." default:"all" enum:"off,lookup,draft,all" placeholder:"KIND"`
+	Reps   int     `help:"Runs that count, after one that does not (default: ${default})." default:"3" placeholder:"N"`
+	Warm   float64 `help:"Seconds of runs that don't count, for clocks that rise slowly (default: 1; 0 on a software adapter)." default:"-1" placeholder:"S"`
+	Ctx    int     `help:"Positions of the caches (default: as many as are needed)." placeholder:"N"`
+	KV     string  `name:"kv" help:"How keys and values are stored: f16 or f32 (default: ${default})." default:"f16" enum:"f16,f32" placeholder:"KIND"`
+	Chunk  int     `help:"Prompt tokens per call of the engine (default: all in one)." placeholder:"N"`
 
 	Layers  int    `help:"With --shape: only so many layers." placeholder:"N"`
 	Write   string `help:"With --shape: write the model to this file, and measure nothing." placeholder:"FILE"`
@@ -54,18 +55,19 @@ const benchQuestion = "Plan a week of hiking for two friends who like lakes and 
 	"a place to sleep, and end with a list of what to pack."
 
 // Measure does what the flags say and returns how to print what came out. Progress goes to stderr when that is a terminal.
-func (c *BenchCommand) Measure(ctx context.Context, stderr *os.File) (print func(io.Writer) error, err error) {
+func (c *BenchCommand) Measure(ctx context.Context, stderr *os.File) (report func(io.Writer) error, err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	line := newProgress(stderr)
 	defer line.end()
-	run := func(m *compute.Model) error {
-		print, err = c.measure(ctx, line, m)
+	run := func(m *compute.Model) (err error) {
+		report, err = c.measure(ctx, line, m)
 		return err
 	}
 	if c.Shape == "" {
-		return print, c.onFiles(run)
+		err = c.onFiles(run)
+		return report, err
 	}
 	f, err := c.shape()
 	if err != nil {
@@ -78,7 +80,8 @@ func (c *BenchCommand) Measure(ctx context.Context, stderr *os.File) (print func
 	if err != nil {
 		return nil, err
 	}
-	return print, run(m)
+	err = run(m)
+	return report, err
 }
 
 // check finds what can't be meant.
@@ -94,6 +97,8 @@ func (c *BenchCommand) check() error {
 		return Usage("--layers takes a number from 1 on: got %d", c.Layers)
 	case c.Gen < -1:
 		return Usage("--gen takes a number of tokens: got %d", c.Gen)
+	case c.Warm != -1 && !(c.Warm >= 0 && c.Warm <= 3600):
+		return Usage("--warm takes a number of seconds up to 3600: got %g", c.Warm)
 	case c.Ctx < 0 || c.Chunk < 0 || c.Reps < 1:
 		return Usage("--ctx, --chunk and --reps take numbers from 1 on")
 	}
@@ -155,7 +160,7 @@ func (c *BenchCommand) write(ctx context.Context, line *progress, f *shape.File)
 }
 
 // measure opens the device and measures.
-func (c *BenchCommand) measure(ctx context.Context, line *progress, m *compute.Model) (print func(io.Writer) error, err error) {
+func (c *BenchCommand) measure(ctx context.Context, line *progress, m *compute.Model) (report func(io.Writer) error, err error) {
 	dev := compute.OpenRef()
 	if c.Backend == "gpu" {
 		if dev, err = compute.OpenGPU(ctx, compute.GPUOptions{}); err != nil {
@@ -188,7 +193,11 @@ func (c *BenchCommand) options(m *compute.Model, info op.Info) (bench.Options, e
 	soft := info.Software || c.Backend == "ref"
 	if soft {
 		o.Most = freeRAM() // a device that takes what it likes would end other programs
-	} else {
+	}
+	switch {
+	case c.Warm >= 0:
+		o.Warm = time.Duration(c.Warm * float64(time.Second))
+	case !soft:
 		o.Warm = benchWarm
 	}
 	if o.Prompts == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pooled/catalog"
 	"pooled/compute"
@@ -71,7 +72,7 @@ func TestBenchProblems(t *testing.T) {
 
 // What is measured without flags depends on the device.
 func TestBenchDefaults(t *testing.T) {
-	c := &BenchCommand{Shape: "tiny-dense", Gen: -1, Reps: 3, KV: "f32"}
+	c := &BenchCommand{Shape: "tiny-dense", Gen: -1, Warm: -1, Reps: 3, KV: "f32"}
 	hard, err := c.options(nil, op.Info{})
 	if err != nil || fmt.Sprint(hard.Prompts) != "[512 2048]" || hard.Gen != 128 || hard.Warm == 0 || hard.Most != 0 || hard.KV != op.KVF32 {
 		t.Errorf("%+v, %v", hard, err)
@@ -80,8 +81,8 @@ func TestBenchDefaults(t *testing.T) {
 	if err != nil || fmt.Sprint(soft.Prompts) != "[64]" || soft.Gen != 16 || soft.Warm != 0 || soft.Most != freeRAM() && soft.Most == 0 {
 		t.Errorf("%+v, %v", soft, err)
 	}
-	c.Prompt, c.Gen = []int{7}, 0
-	if o, err := c.options(nil, op.Info{}); err != nil || fmt.Sprint(o.Prompts) != "[7]" || o.Gen != 0 {
+	c.Prompt, c.Gen, c.Warm = []int{7}, 0, 0.5
+	if o, err := c.options(nil, op.Info{}); err != nil || o.Warm != time.Second/2 || fmt.Sprint(o.Prompts) != "[7]" || o.Gen != 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
