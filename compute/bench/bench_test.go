@@ -65,12 +65,13 @@ func gpu(t *testing.T) op.Device {
 
 // A whole measurement of each architecture: everything is there and fits together.
 func TestRun(t *testing.T) {
+	dev := gpu(t)
 	for _, c := range []struct {
 		shape  string
 		drafts bool
 	}{{"tiny-dense", false}, {"tiny-hybrid", true}, {"tiny-moe", true}} {
 		t.Run(c.shape, func(t *testing.T) {
-			dev, m := gpu(t), model(t, c.shape, 4)
+			m := model(t, c.shape, 4)
 			var phases []string
 			r, err := measure(t, dev, m, Options{
 				Prompts: []int{5, 20}, Gen: 4, Depths: []int{0, 17}, Reps: 1, Note: func(p string) { phases = append(phases, p) },
