@@ -17,6 +17,7 @@ var layers = map[string][]string{
 	"pooled/widgets":               {},
 	"pooled/session":               {"pooled/session/deal", "pooled/netmesh", "pooled/compute", "pooled/catalog"},
 	"pooled/session/deal":          {},
+	"pooled/session/gate":          {"pooled/netmesh/proof"},
 	"pooled/session/usage":         {"pooled/session", "pooled/netmesh/invite"},
 	"pooled/session/headless":      {"pooled/session", "pooled/session/usage", "pooled/catalog"},
 	"pooled/session/demo":          {"pooled/session", "pooled/netmesh/invite", "pooled/catalog"},
