@@ -70,7 +70,14 @@ func (d *Device) enterBy(i *instance, o Options) (wgpu.AdapterInfo, error) {
 func (i *instance) leave() {
 	process.Lock()
 	defer process.Unlock()
-	if i.users--; i.stale && i.users == 0 {
+	if i.users--; i.users > 0 {
+		return
+	}
+	if process.now == i { // what a closed device has left in the library must not meet the next one's
+		process.now, process.made = nil, process.made-1
+		i.stale = true
+	}
+	if i.stale {
 		i.raw.Release()
 	}
 }

@@ -44,6 +44,9 @@ func holds(t testing.TB) (h held) {
 func kept() (list []string) {
 	process.Lock()
 	defer process.Unlock()
+	if process.now == nil {
+		return nil // released, with all it had
+	}
 	r := process.now.raw.GenerateReport()
 	for _, hub := range []*wgpu.HubReport{r.Vulkan, r.Metal, r.Dx12} {
 		if hub == nil {
