@@ -74,6 +74,13 @@ func (t *thing) Run(ctx context.Context, f op.Frame, in []float32, out *op.Out) 
 	return ctx.Err()
 }
 
+// Chain finds token 0 each time.
+func (t *thing) Chain(ctx context.Context, _ op.Frame, _ []float32, _ op.Program, ids []int32) error {
+	t.d.ran++
+	clear(ids)
+	return ctx.Err()
+}
+
 func (d *fake) Info() op.Info { return op.Info{Backend: "fake"} }
 func (d *fake) Used() int64   { return d.used }
 func (d *fake) Close() error  { return nil }
@@ -172,6 +179,7 @@ func (b *fakeBuilder) Embed(op.Buffer, op.Weight)                           { b.
 func (b *fakeBuilder) Input(op.Buffer)                                      { b.ops = append(b.ops, "source") }
 func (b *fakeBuilder) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     {}
 func (b *fakeBuilder) MatVec(op.Buffer, op.Weight, op.Buffer)               {}
+func (b *fakeBuilder) MatVecRows(op.Buffer, op.Weight, op.Buffer)           {}
 func (b *fakeBuilder) MatVecAdd(op.Buffer, op.Weight, op.Buffer)            {}
 func (b *fakeBuilder) NormRope(op.Buffer, op.Weight, int, op.Rope, float32) {}
 func (b *fakeBuilder) StoreKV(op.KV, op.Buffer, op.Buffer)                  {}

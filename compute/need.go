@@ -90,6 +90,9 @@ func (s *sized) Spec() op.WeightSpec { return s.weight }
 func (s *sized) Run(context.Context, op.Frame, []float32, *op.Out) error {
 	return fmt.Errorf("%w: a program without a device", ErrCall)
 }
+func (s *sized) Chain(context.Context, op.Frame, []float32, op.Program, []int32) error {
+	return fmt.Errorf("%w: a program without a device", ErrCall)
+}
 
 // sizedState is a recurrent state; its Spec is of another type.
 type sizedState struct {
@@ -192,6 +195,7 @@ func (k *sketcher) Embed(op.Buffer, op.Weight) {
 func (k *sketcher) Input(op.Buffer)                                      { k.s.Steps++ }
 func (k *sketcher) RMSNorm(op.Buffer, op.Buffer, op.Weight, float32)     { k.s.Steps++ }
 func (k *sketcher) MatVec(op.Buffer, op.Weight, op.Buffer)               { k.s.Steps++ }
+func (k *sketcher) MatVecRows(op.Buffer, op.Weight, op.Buffer)           { k.s.Steps++ }
 func (k *sketcher) MatVecAdd(op.Buffer, op.Weight, op.Buffer)            { k.s.Steps++ }
 func (k *sketcher) NormRope(op.Buffer, op.Weight, int, op.Rope, float32) { k.s.Steps++ }
 func (k *sketcher) StoreKV(op.KV, op.Buffer, op.Buffer)                  { k.s.Steps++ }

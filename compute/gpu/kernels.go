@@ -16,8 +16,8 @@ import (
 // reused after frameSlots submits; every run waits for its own, so the ring is deeper than it has to be
 // (spec engine.md 5.6).
 const (
-	frameSlots  = 4
-	frameRecord = alignment // bytes from one record to the next
+	frameSlots  = 2 * op.MaxCols // a chain takes op.MaxCols at once
+	frameRecord = alignment      // bytes from one record to the next
 	frameSize   = frameHead + 4*op.MaxCols
 	frameHead   = 32
 	frameSlot   = 2 * frameRecord

@@ -44,6 +44,7 @@ type program struct {
 
 	turn    sync.Mutex // one run at a time
 	job     *job
+	chain   chain
 	run     run
 	steps   []step // reused by every run
 	copies  []span
@@ -92,7 +93,7 @@ func (b *builder) Build() (op.Program, error) {
 		return nil, fmt.Errorf("gpu: program %s: %w", b.p.name, b.err)
 	}
 	p := b.p
-	p.job = newJob(p.exec)
+	p.job, p.chain.job = newJob(p.exec), newJob(p.execChain)
 	err := p.dev.do(func() error {
 		if err := p.open(); err != nil {
 			return err
@@ -331,25 +332,8 @@ func (p *program) exec() error {
 	if err != nil {
 		return err
 	}
-	if p.in != nil {
-		n := putFloats(p.inBytes, r.in)
-		if err := d.upload(p.in.buf, 0, p.inBytes[:n]); err != nil {
-			return err
-		}
-	}
-	if p.ids != nil {
-		for i, id := range r.frame.Tokens {
-			binary.LittleEndian.PutUint32(p.idBytes[4*i:], uint32(id))
-		}
-		if err := d.upload(p.ids, 0, p.idBytes[:4*len(r.frame.Tokens)]); err != nil {
-			return err
-		}
-	}
-	if err := p.uploadMasks(); err != nil {
+	if err := p.feed(); err != nil {
 		return err
-	}
-	for _, s := range p.states {
-		s.columns = 0
 	}
 	cut, err := p.launch(at, false)
 	if err != nil {
@@ -392,6 +376,29 @@ func (p *program) exec() error {
 	err = r.take(data)
 	d.sh.unmap(staging)
 	return err
+}
+
+// feed uploads what the run works on.
+func (p *program) feed() error {
+	d, r := p.dev, &p.run
+	if p.in != nil {
+		n := putFloats(p.inBytes, r.in)
+		if err := d.upload(p.in.buf, 0, p.inBytes[:n]); err != nil {
+			return err
+		}
+	}
+	if p.ids != nil {
+		for i, id := range r.frame.Tokens {
+			binary.LittleEndian.PutUint32(p.idBytes[4*i:], uint32(id))
+		}
+		if err := d.upload(p.ids, 0, p.idBytes[:4*len(r.frame.Tokens)]); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.states {
+		s.columns = 0
+	}
+	return p.uploadMasks()
 }
 
 // uploadMasks writes the masks of the head columns that have one.

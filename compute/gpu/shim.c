@@ -228,19 +228,44 @@ void pl_flush(void *device, void *queue, int slow) {
 
 uint64_t pl_buffer_size(void *buffer) { return wgpuBufferGetSize(buffer); }
 
-static void encode(void *encoder, void *frame_group, const pl_step *steps, size_t n_steps) {
+static void copy_buffers(void *encoder, const pl_copy *copies, size_t n) {
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const pl_copy *c = &copies[i];
+		if (c->src == NULL) {
+			wgpuCommandEncoderClearBuffer(encoder, c->dst, c->dst_off, c->size);
+		} else {
+			wgpuCommandEncoderCopyBufferToBuffer(encoder, c->src, c->src_off, c->dst, c->dst_off, c->size);
+		}
+	}
+}
+
+// encode records the steps with the copies between them, and returns how many copies those were.
+static size_t encode(void *encoder, void *frame_group, const pl_step *steps, size_t n_steps, const pl_copy *copies) {
 	void *pass = wgpuCommandEncoderBeginComputePass(encoder, NULL);
 	void *pipeline = NULL;
 	uint32_t frame = 0;
-	size_t i;
+	size_t i, done = 0;
+	int fresh = 1;
 
 	for (i = 0; i < n_steps; i++) {
 		const pl_step *st = &steps[i];
+		if (st->copies > 0) {
+			wgpuComputePassEncoderEnd(pass);
+			wgpuComputePassEncoderRelease(pass);
+			copy_buffers(encoder, copies + done, st->copies);
+			done += st->copies;
+			pass = wgpuCommandEncoderBeginComputePass(encoder, NULL);
+			pipeline = NULL;
+			fresh = 1;
+		}
 		if (st->pipeline != pipeline) {
 			pipeline = st->pipeline;
 			wgpuComputePassEncoderSetPipeline(pass, pipeline);
 		}
-		if (i == 0 || st->frame != frame) {
+		if (fresh || st->frame != frame) {
+			fresh = 0;
 			frame = st->frame;
 			wgpuComputePassEncoderSetBindGroup(pass, 0, frame_group, 1, &frame);
 		}
@@ -249,28 +274,22 @@ static void encode(void *encoder, void *frame_group, const pl_step *steps, size_
 	}
 	wgpuComputePassEncoderEnd(pass);
 	wgpuComputePassEncoderRelease(pass);
+	return done;
 }
 
-// pl_encode encodes one pass. There is nothing to submit after an error: a bad submit ends the process (T6).
+// pl_encode gives nothing to submit after an error: a bad submit ends the process (T6).
 void *pl_encode(pl_state *s, void *device, void *frame_group, const pl_step *steps, size_t n_steps,
 	const pl_copy *copies, size_t n_copies) {
 	void *encoder, *commands;
-	size_t i;
+	size_t done = 0;
 
 	wgpuDevicePushErrorScope(device, filter_memory);
 	wgpuDevicePushErrorScope(device, filter_validation);
 	encoder = wgpuDeviceCreateCommandEncoder(device, NULL);
 	if (n_steps > 0) {
-		encode(encoder, frame_group, steps, n_steps);
+		done = encode(encoder, frame_group, steps, n_steps, copies);
 	}
-	for (i = 0; i < n_copies; i++) {
-		const pl_copy *c = &copies[i];
-		if (c->src == NULL) {
-			wgpuCommandEncoderClearBuffer(encoder, c->dst, c->dst_off, c->size);
-		} else {
-			wgpuCommandEncoderCopyBufferToBuffer(encoder, c->src, c->src_off, c->dst, c->dst_off, c->size);
-		}
-	}
+	copy_buffers(encoder, copies + done, n_copies - done);
 	commands = wgpuCommandEncoderFinish(encoder, NULL);
 	wgpuDevicePopErrorScope(device, on_error, s);
 	wgpuDevicePopErrorScope(device, on_error, s);

@@ -33,12 +33,14 @@ typedef struct pl_limits {
 	uint32_t max_workgroup_storage, max_invocations, max_size_x, max_size_y, max_size_z, max_workgroups;
 } pl_limits;
 
-// pl_step is one dispatch. frame is the dynamic offset of the frame record (bind group 0).
+// pl_step is one dispatch. frame is the dynamic offset of the frame record (bind group 0). copies is how many of the copies are
+// done before it, in their order; that ends the pass that is under way.
 typedef struct pl_step {
 	void *pipeline;
 	void *group;
 	uint32_t x, y, z;
 	uint32_t frame;
+	uint32_t copies;
 } pl_step;
 
 // pl_copy moves bytes between buffers; without a source it clears them.
@@ -66,7 +68,7 @@ void pl_poll(void *device);
 void pl_wait(void *device, int slow);
 uint64_t pl_buffer_size(void *buffer);
 
-// pl_encode records a pass and copies; NULL after an error. What it returns goes to pl_submit_commands or pl_drop_commands, once.
+// pl_encode records the steps, one pass unless copies come between, and then the other copies; NULL after an error. What it returns goes to pl_submit_commands or pl_drop_commands, once.
 void *pl_encode(pl_state *s, void *device, void *frame_group, const pl_step *steps, size_t n_steps,
 	const pl_copy *copies, size_t n_copies);
 int pl_submit_commands(pl_state *s, void *queue, void *commands);

@@ -48,6 +48,26 @@ func (p Ports) Check(f Frame, in []float32, out *Out) error {
 	return p.checkOut(f, out)
 }
 
+// CheckChain refuses a chain of n runs, of this program and then of next. The error wraps ErrArgument.
+func (p Ports) CheckChain(f Frame, in []float32, next Ports, n int) error {
+	if err := p.Check(f, in, nil); err != nil {
+		return err
+	}
+	switch {
+	case n < 1 || n > MaxCols:
+		return fmt.Errorf("%w: a chain of %d, 1 to %d allowed", ErrArgument, n, MaxCols)
+	case p.Logits == 0 || next.Logits == 0 || f.N-f.HeadFrom != 1:
+		return fmt.Errorf("%w: a chain needs the logits of one column", ErrArgument)
+	case f.Spec || len(f.Allow) > 0:
+		return fmt.Errorf("%w: a chain can't be undone and has no masks", ErrArgument)
+	case next.In > 0 || next.Table < max(p.Logits, next.Logits):
+		return fmt.Errorf("%w: a chain goes on with tokens: %d candidates, the table has %d", ErrArgument, max(p.Logits, next.Logits), next.Table)
+	case f.Pos+f.N > next.Capacity-(n-1):
+		return fmt.Errorf("%w: positions up to %d, room for %d", ErrArgument, f.Pos+f.N+n-2, next.Capacity)
+	}
+	return nil
+}
+
 func (p Ports) checkMasks(f Frame) error {
 	if len(f.Allow) == 0 {
 		return nil

@@ -151,6 +151,8 @@ type Builder interface {
 	RMSNorm(out, x Buffer, w Weight, eps float32)
 	// MatVec: out = w x, per column. w has Rows = out.Width() and Cols = x.Width().
 	MatVec(out Buffer, w Weight, x Buffer)
+	// MatVecRows: out = the first rows of w x, as many as out has values, per column. Not of a wide program.
+	MatVecRows(out Buffer, w Weight, x Buffer)
 	// MatVecAdd: out += w x, per column.
 	MatVecAdd(out Buffer, w Weight, x Buffer)
 	// NormRope works in place on x, seen as heads of x.Width()/heads values: each head is RMS-normalized with w (nil:
@@ -235,5 +237,10 @@ type Program interface {
 	// Run executes the program: one submit, one wait. It fails with ErrNotFinite when a hidden value or logit that is
 	// read back is NaN or infinite, with ErrLost when the device is gone.
 	Run(ctx context.Context, f Frame, in []float32, out *Out) error
+	// Chain picks len(ids) tokens, 1 to MaxCols, each after the other: it runs the program on f, which has one head column, then next
+	// once for each further token, on one column at the next position, whose token is the best candidate of the run before.
+	// Both have logits, next has an Embed and no Input. It is one submit and one wait, unless that would take the device too long.
+	// Errors are those of Run; ErrNotFinite is for all of them.
+	Chain(ctx context.Context, f Frame, in []float32, next Program, ids []int32) error
 	Close()
 }

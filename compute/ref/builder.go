@@ -110,20 +110,25 @@ func (b *builder) RMSNorm(out, x op.Buffer, w op.Weight, eps float32) {
 }
 
 func (b *builder) MatVec(out op.Buffer, w op.Weight, x op.Buffer) {
-	b.matVec("MatVec", out, w, x, false)
+	b.matVec("MatVec", out, w, x, false, false)
 }
 
 func (b *builder) MatVecAdd(out op.Buffer, w op.Weight, x op.Buffer) {
-	b.matVec("MatVecAdd", out, w, x, true)
+	b.matVec("MatVecAdd", out, w, x, true, false)
 }
 
-func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, add bool) {
+func (b *builder) MatVecRows(out op.Buffer, w op.Weight, x op.Buffer) {
+	b.require(b.p.cols <= op.MaxCols, "MatVecRows", "of a wide program")
+	b.matVec("MatVecRows", out, w, x, false, true)
+}
+
+func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, add, first bool) {
 	m, mine := b.buffers(name, out, x), use[*weight](b, name, w)
 	if b.err != nil {
 		return
 	}
 	s := mine.spec
-	b.require(s.Rows == m[0].width && s.Cols == m[1].width, name,
+	b.require((s.Rows == m[0].width || first && s.Rows > m[0].width) && s.Cols == m[1].width, name,
 		"weight %s is %d x %d, want %d x %d", s.Name, s.Rows, s.Cols, m[0].width, m[1].width)
 	if b.require(m[0] != m[1], name, "reads and writes buffer %s", m[0].name) {
 		b.add(name, newMatVec(m[0], mine, m[1], add))

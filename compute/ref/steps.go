@@ -48,7 +48,7 @@ func normalize(out, x, w []float32, eps float64) {
 	}
 }
 
-// matVec: out[c][r] = sum over i of w[r][i] x[c][i], added to what out holds when add is set. A part is grain rows; each
+// matVec: out[c][r] = sum over i of w[r][i] x[c][i] for the rows that out has, added to what out holds when add is set. A part is grain rows; each
 // is decoded once for all columns.
 type matVec struct {
 	out, x *buffer
@@ -64,11 +64,11 @@ func newMatVec(out *buffer, w *weight, x *buffer, add bool) *matVec {
 	return &matVec{out: out, x: x, w: w, add: add, grain: max(1, partWork/w.spec.Cols)}
 }
 
-func (s *matVec) parts(int) int { return (s.w.spec.Rows + s.grain - 1) / s.grain }
+func (s *matVec) parts(int) int { return (s.out.width + s.grain - 1) / s.grain }
 
 func (s *matVec) do(part int, r *run, t *scratch) {
 	t.row = grow(t.row, s.w.spec.Cols)
-	for row := part * s.grain; row < min((part+1)*s.grain, s.w.spec.Rows); row++ {
+	for row := part * s.grain; row < min((part+1)*s.grain, s.out.width); row++ {
 		s.w.decode(t.row, row)
 		for c := range r.cols {
 			sum := dot(t.row, s.x.col(c))
