@@ -46,13 +46,19 @@ func (m *Model) draftTensors() (list []want, own map[string]bool) {
 // drafter is the draft block on a device. Row p of its cache pairs the hidden state of position p with the token that
 // follows.
 type drafter struct {
-	fill  passes     // hidden states and tokens to the cache, no more
-	first op.Program // one hidden state and a token to candidates
-	next  op.Program // the state that the last run left and a token to candidates
-	ids   []int32    // handed out
-	token [1]int32
-	top   [1][]op.Candidate
-	out   op.Out
+	fill  passes         // hidden states and tokens to the cache, no more
+	whole draftPrograms  // drafts from all tokens
+	few   *draftPrograms // from the first ones only; nil: the vocabulary has no more
+	vocab draftVocab     // says which
+	asked int            // drafts that were handed out last
+	ids   [op.MaxCols]int32
+}
+
+// draftPrograms are the programs that end in candidates.
+type draftPrograms struct {
+	one     op.Program // a hidden state and a token to candidates
+	several op.Program // the same behind earlier ones, which go to the cache
+	next    op.Program // the state that the last run left and a token to candidates
 }
 
 // draftParts are the pieces that the three programs are recorded from.
@@ -63,6 +69,8 @@ type draftParts struct {
 	eh, enorm, hnorm  op.Weight
 	norm, embed, head op.Weight
 	in, h, x, out     op.Buffer // the trunk's state, the state that is read, the block's, what the head reads
+	last, state       op.Buffer // the block's of the last column, the state that it leaves for the next draft
+	few               op.Buffer // logits of the first tokens, or nil
 	emb, embN         op.Buffer
 	hN, both          op.Buffer
 	held              *stack
@@ -99,38 +107,77 @@ func newDrafter(l *loader, held *stack, e *ends) *drafter {
 		}
 	}
 	d.buffers(l)
-	s := &drafter{}
-	s.top[0] = make([]op.Candidate, 0, 1)
-	s.fill = l.passes("draft rows", func(b op.Builder) { d.pair(b, true); d.row(b) })
-	s.first = l.program("first draft", func(b op.Builder) { d.pair(b, true); d.answer(b) })
-	s.next = l.program("next draft", func(b op.Builder) { d.pair(b, false); d.answer(b) })
+	s := &drafter{vocab: newDraftVocab(l.spec, m)}
+	s.fill = l.passes("draft rows", func(b op.Builder) { d.trunk(b); d.row(b) })
+	s.whole = d.programs(l, "", func(b op.Builder) {
+		b.MatVec(e.logits, d.head, d.out)
+		b.Logits(e.logits)
+	})
+	if s.vocab.rows < m.Vocab {
+		d.few = l.narrow("draft logits", s.vocab.rows)
+		few := d.programs(l, " of few", func(b op.Builder) {
+			b.MatVecRows(d.few, d.head, d.out)
+			b.Logits(d.few)
+		})
+		s.few = &few
+	}
 	return s
+}
+
+// programs are the ones that end in a head.
+func (d *draftParts) programs(l *loader, name string, head func(op.Builder)) draftPrograms {
+	first := func(several bool) func(op.Builder) {
+		return func(b op.Builder) {
+			d.trunk(b)
+			if several {
+				d.row(b)
+			}
+			b.Tail(d.last, d.x)
+			d.answer(b)
+			head(b)
+		}
+	}
+	return draftPrograms{
+		one:     l.program("first draft"+name, first(false)),
+		several: l.program("first draft after rows"+name, first(true)),
+		next: l.program("next draft"+name, func(b op.Builder) {
+			d.pair(b, d.state, d.last)
+			d.answer(b)
+			head(b)
+		}),
+	}
 }
 
 func (d *draftParts) buffers(l *loader) {
 	n := d.g.width
 	d.emb, d.embN, d.hN = l.buffer("draft token", n), l.buffer("draft token xn", n), l.buffer("draft state xn", n)
 	d.both, d.h = l.buffer("draft pair", 2*n), l.buffer("draft state", n)
+	d.last = l.narrow("draft last", n)
 	if d.mode == DraftRaw {
-		d.in, d.x, d.out = d.h, d.h, l.buffer("draft xn", n)
-	} else {
-		d.in, d.x, d.out = l.buffer("draft input", n), l.buffer("draft x", n), d.h
+		d.in, d.x, d.out, d.state = d.h, d.h, l.narrow("draft xn", n), d.last
+		return
 	}
+	d.in, d.x = l.buffer("draft input", n), l.buffer("draft x", n)
+	d.out = l.narrow("draft xn", n)
+	d.state = d.out
 }
 
-// pair is steps 1 and 2 of spec engine.md 3.7; trunk says that the hidden state comes from the layers.
-func (d *draftParts) pair(b op.Builder, trunk bool) {
-	if trunk {
-		b.Input(d.in)
-		if d.in != d.h {
-			b.RMSNorm(d.h, d.in, d.e.norm, d.g.eps)
-		}
+// trunk takes hidden states from the layers.
+func (d *draftParts) trunk(b op.Builder) {
+	b.Input(d.in)
+	if d.in != d.h {
+		b.RMSNorm(d.h, d.in, d.e.norm, d.g.eps)
 	}
+	d.pair(b, d.h, d.x)
+}
+
+// pair is steps 1 and 2 of spec engine.md 3.7, from a hidden state to the block's.
+func (d *draftParts) pair(b op.Builder, h, x op.Buffer) {
 	b.Embed(d.emb, d.embed)
 	b.RMSNorm(d.embN, d.emb, d.enorm, d.g.eps)
-	b.RMSNorm(d.hN, d.h, d.hnorm, d.g.eps)
+	b.RMSNorm(d.hN, h, d.hnorm, d.g.eps)
 	b.Concat(d.both, d.embN, d.hN)
-	b.MatVec(d.x, d.eh, d.both)
+	b.MatVec(x, d.eh, d.both)
 }
 
 // row is what later rows read of a row.
@@ -139,17 +186,15 @@ func (d *draftParts) row(b op.Builder) {
 	d.keys(b, d.held.xn)
 }
 
-// answer is steps 3 and 4, and leaves the state for the next draft in h.
+// answer is step 3 and the norm of step 4, and leaves the state for the next draft.
 func (d *draftParts) answer(b op.Builder) {
-	d.held.one(b, d.block, d.x)
-	b.RMSNorm(d.out, d.x, d.norm, d.g.eps)
-	b.MatVec(d.e.logits, d.head, d.out)
-	b.Logits(d.e.logits)
+	d.held.one(b, d.block, d.last)
+	b.RMSNorm(d.out, d.last, d.norm, d.g.eps)
 }
 
 // Draft gives the draft block the hidden states of positions pos and up, as the last layer left them (len(tokens) x
 // width), with the token that follows each, and returns up to k tokens that may follow the last of them: fewer only at
-// the end of the context, none when k is 0. Positions may be given again, exactly once the real states are known, and
+// the end of the context or above op.MaxCols, none when k is 0. Positions may be given again, exactly once the real states are known, and
 // may leave gaps: that costs accepted drafts, nothing else.
 func (s *Shard) Draft(ctx context.Context, pos int, hidden []float32, tokens []int32, k int) ([]int32, error) {
 	d, n, w := s.draft, len(tokens), s.model.Width
@@ -164,25 +209,28 @@ func (s *Shard) Draft(ctx context.Context, pos int, hidden []float32, tokens []i
 	}
 	rows := n
 	if k > 0 {
-		rows = n - 1
+		rows = n - min(n, op.MaxCols)
 	}
 	if err := s.run(ctx, columns{p: d.fill, pos: pos, n: rows, tokens: tokens[:rows], in: hidden[:rows*w]}); err != nil {
 		return nil, err
 	}
-	d.ids = d.ids[:0]
-	last := pos + n - 1
-	k = min(k, s.spec.Ctx-last)
-	for i := range k {
-		p, in := d.next, []float32(nil)
-		if i == 0 {
-			p, in, d.token[0] = d.first, hidden[(n-1)*w:], tokens[n-1]
-		}
-		d.out = op.Out{K: 1, Top: d.top[:]}
-		if err := p.Run(ctx, op.Frame{Pos: last + i, N: 1, Tokens: d.token[:]}, in, &d.out); err != nil {
-			return nil, err
-		}
-		d.token[0] = d.top[0][0].ID
-		d.ids = append(d.ids, d.token[0])
+	if k == 0 {
+		return nil, nil
 	}
-	return d.ids, nil
+	d.note(tokens)
+	h := &d.whole
+	if d.few != nil && !d.vocab.off {
+		h = d.few
+	}
+	p := h.several
+	if n-rows == 1 {
+		p = h.one
+	}
+	ids := d.ids[:min(k, s.spec.Ctx-(pos+n-1), op.MaxCols)]
+	f := op.Frame{Pos: pos + rows, N: n - rows, HeadFrom: n - rows - 1, Tokens: tokens[rows:]}
+	if err := p.Chain(ctx, f, hidden[rows*w:], h.next, ids); err != nil {
+		return nil, err
+	}
+	d.asked = len(ids)
+	return ids, nil
 }

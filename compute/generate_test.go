@@ -18,12 +18,14 @@ var proposals = map[string]struct {
 	lookup bool
 	depth  func() *compute.Depth
 	pace   bool
+	few    bool // drafts from half of the tokens
 }{
 	"plain in one call":                    {},
 	"lookup":                               {lookup: true},
 	"draft block":                          {draft: compute.DraftNorm},
 	"draft block, raw":                     {draft: compute.DraftRaw},
 	"draft block, any depth":               {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth() }},
+	"draft block, few tokens":              {draft: compute.DraftNorm, few: true},
 	"draft block and lookup":               {draft: compute.DraftNorm, lookup: true},
 	"draft block and lookup when they pay": {draft: compute.DraftNorm, lookup: true, pace: true},
 	"fifteen drafts per step":              {draft: compute.DraftNorm, depth: func() *compute.Depth { return compute.NewDepth(15) }},
@@ -68,7 +70,11 @@ func speculate(t *testing.T, dev op.Device, m *compute.Model, more int, how map[
 			if p.draft != compute.NoDraft && !m.Drafts() {
 				continue
 			}
-			s := load(t, dev, m, compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: len(tokens) + more + 16, Draft: p.draft})
+			spec := compute.ShardSpec{Hi: m.Layers, Head: true, Ctx: len(tokens) + more + 16, Draft: p.draft}
+			if p.few {
+				spec.DraftVocab = m.Vocab / 2
+			}
+			s := load(t, dev, m, spec)
 			q.Sampler, q.Draft, q.Lookup, q.Depth, q.Pace = compute.NewSampler(as, 11), p.draft != compute.NoDraft, p.lookup, nil, nil
 			if p.pace {
 				q.Pace = &compute.Pace{}

@@ -17,6 +17,9 @@ type ShardSpec struct {
 	KV     op.KVType
 	Wide   int       // columns of a wide pass, for prompts: a multiple of op.ColStep up to op.MaxWide; 0: none
 	Draft  DraftMode // load the draft block too; needs Head
+
+	// DraftVocab is how many tokens, the lowest ids, the draft block proposes from as long as the text has few others; 0: 65,536.
+	DraftVocab int
 }
 
 func (s ShardSpec) check(m *Model) error {
@@ -31,6 +34,8 @@ func (s ShardSpec) check(m *Model) error {
 		return fmt.Errorf("%w: a draft block without the head", ErrCall)
 	case s.Draft != NoDraft && !m.graph.draft:
 		return fmt.Errorf("%w: the model has no draft block", ErrCall)
+	case s.DraftVocab < 0:
+		return fmt.Errorf("%w: drafts from %d tokens", ErrCall, s.DraftVocab)
 	case s.Wide != 0 && op.CheckCols(s.Wide) != nil:
 		return fmt.Errorf("%w: %d columns of a wide pass, a multiple of %d from %d to %d is needed", ErrCall, s.Wide, op.ColStep, op.MaxCols, op.MaxWide)
 	case s.Ctx < 1 || s.Ctx > m.CtxMax:

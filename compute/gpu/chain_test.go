@@ -25,7 +25,7 @@ const (
 	loopWidth = 32
 )
 
-func newLooping(t *testing.T, d *Device, capacity int) looping {
+func newLooping(t testing.TB, d *Device, capacity int) looping {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 5))
 	matrix := func(rows int) op.Weight {
@@ -64,7 +64,7 @@ func newLooping(t *testing.T, d *Device, capacity int) looping {
 func (l looping) frame(pos int) op.Frame { return op.Frame{Pos: pos, N: 3, HeadFrom: 2} }
 
 // oneByOne does what a chain does in as many runs.
-func (l looping) oneByOne(t *testing.T, pos, n int) (ids []int32) {
+func (l looping) oneByOne(t testing.TB, pos, n int) (ids []int32) {
 	t.Helper()
 	f, in, p := l.frame(pos), l.in, l.first
 	for len(ids) < n {
@@ -133,6 +133,24 @@ func TestChainAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(10, run); n > 0 {
 		t.Errorf("%g allocations per chain", n)
 	}
+}
+
+// BenchmarkChain compares four tokens in one submit with four runs. One repetition of one by one allocates; that is little beside.
+func BenchmarkChain(b *testing.B) {
+	d := openTest(b, Options{})
+	l, ids := newLooping(b, d, 400), make([]int32, 4)
+	b.Run("one submit", func(b *testing.B) {
+		for b.Loop() {
+			if err := l.first.Chain(context.Background(), l.frame(0), l.in, l.next, ids); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("one by one", func(b *testing.B) {
+		for b.Loop() {
+			l.oneByOne(b, 0, len(ids))
+		}
+	})
 }
 
 func TestChainFails(t *testing.T) {
