@@ -174,9 +174,9 @@ func (k *sketcher) Attend(_, q op.Buffer, cache op.KV, heads, kvHeads int) {
 	}
 }
 
-func (k *sketcher) Experts(_, _, _ op.Buffer, gate, _, _ op.Weight, experts, used int) {
+func (k *sketcher) Experts(out, x, _ op.Buffer, gate, _, _ op.Weight, experts, used int) {
 	k.s.Steps++
-	e := op.ExpertsSize{Used: used, Inner: gate.Spec().Rows / experts}
+	e := op.ExpertsSize{Used: used, Experts: experts, In: x.Width(), Inner: gate.Spec().Rows / experts, Out: out.Width()}
 	if !slices.Contains(k.s.Experts, e) {
 		k.s.Experts = append(k.s.Experts, e)
 	}

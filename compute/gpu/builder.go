@@ -19,6 +19,7 @@ const (
 	byColumnX              // (columns, y, z)
 	byAll                  // (x, y, z) whatever the columns
 	byTile                 // (x, columns/tile, z)
+	byPairs                // (x, tiles of pairs of columns and experts, 1)
 	byMatVec               // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
 	byDirect               // attention of the columns with at most directMax positions
 	bySplit                // attention of the others
@@ -36,6 +37,8 @@ const (
 	foldY      = 32768 // workgroups of a matrix in a line of the grid
 	topSlice   = 2048  // logits per workgroup of topk_slice
 	maxSlices  = 1024
+	// maxWorkgroups is the most of one dimension of a grid (spec engine.md 0.2).
+	maxWorkgroups = 65535
 )
 
 // record is a step before its pipeline and bind group exist.
@@ -51,9 +54,10 @@ type record struct {
 	params           []uint32
 	shape            shape
 	x, y, z          uint32
-	colsY, colsZ     uint32 // y and z of the _cols form
-	columns          int    // workgroups of a column of byColumnX; 0: one
-	tile             int    // columns of a workgroup of byTile
+	colsY, colsZ     uint32         // y and z of the _cols form
+	columns          int            // workgroups of a column of byColumnX; 0: one
+	tile             int            // columns of a workgroup of byTile
+	pairs            op.ExpertsSize // of byPairs
 	splits           int
 	bytes            int64   // of weights read for a column
 	perPos           int64   // keys and values read for a column, times heads, per position
@@ -70,8 +74,8 @@ type builder struct {
 	recs    []record
 	touched map[*buffer]bool
 	scratch int64 // bytes of attention
-	slots   int64 // bytes of experts
-	last    bool  // Logits was recorded
+	slots   expertSlots
+	last    bool // Logits was recorded
 	err     error
 }
 

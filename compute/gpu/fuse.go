@@ -250,7 +250,7 @@ func (f *fuser) expertGateUp() (record, int, error) {
 	s := f.d.matVecShape(2*a.ff*a.used, cols, a.gate.format).pairs()
 	r := record{op: "Experts", kernel: a.gate.format.kernel("experts_gate_up", ""), shape: byColumnX, columns: a.used,
 		consts: s.consts(cols), matrix: a.gate, at: 1,
-		views:  []view{a.x.view(), whole(f.d.shared.zero), a.sel.view(), {size: a.size, scratch: productScratch}},
+		views:  []view{a.x.view(), whole(f.d.shared.zero), a.sel.view(), {size: a.bytes, scratch: productScratch}},
 		params: []uint32{uint32(a.gate.spec.Rows), 0, 0, 0}}
 	r.consts["F"], r.consts["USED"], r.consts["NORM"], r.consts["FAST_HALF"] = uint32(a.ff), uint32(a.used), 0, f.d.fastHalf
 	r.y, r.z = fold(groups(a.ff, s.rowsPerWG()/2))

@@ -177,7 +177,7 @@ type expertArgs struct {
 	gate, up, down *weight
 	experts, used  int
 	ff             int   // rows of an expert's gate
-	size           int64 // bytes of what the chosen experts of all columns give
+	bytes          int64 // of what the chosen experts of all columns give
 }
 
 // Experts records gate and up of every chosen expert, their product, and the weighted sum of what comes down.
@@ -198,15 +198,20 @@ func (b *builder) Experts(out, x, sel op.Buffer, gate, up, down op.Weight, exper
 		!b.require(m[0] != m[1] && m[0] != m[2], "Experts", "reads and writes buffer %s", m[0].name) {
 		return
 	}
-	b.experts(expertArgs{out: m[0], x: m[1], sel: m[2], gate: wg, up: wu, down: wd, experts: experts, used: used, ff: ff})
+	a := expertArgs{out: m[0], x: m[1], sel: m[2], gate: wg, up: wu, down: wd, experts: experts, used: used, ff: ff}
+	if b.p.dev.grouped(a.size(), b.cols()) && !b.p.dev.plain {
+		b.groupedExperts(a)
+		return
+	}
+	b.experts(a)
 }
 
-// experts records the slow way: launches for gate, for up and for their product. See fuser.expertGateUp.
+// experts records the slow way: launches for gate, for up and for their product. See fuser.expertGateUp and groupedExperts.
 func (b *builder) experts(a expertArgs) {
 	size := int64(b.cols()) * int64(a.used) * int64(a.ff) * 4
 	slot := func(which scratch) view { return view{size: size, scratch: which} }
-	b.slots = max(b.slots, size)
-	a.size = size
+	b.slots.grow(expertSlots{size, size, size})
+	a.bytes = size
 	for i, w := range []*weight{a.gate, a.up} {
 		for j := range w.pieces {
 			r := b.p.dev.expertRecord("experts_rows", w, j, a.used, a.ff, []view{a.x.view(), whole(b.p.dev.shared.zero), a.sel.view(), slot(gateScratch + scratch(i))})

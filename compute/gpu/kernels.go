@@ -252,7 +252,9 @@ const (
 	gateScratch           // of the chosen experts
 	upScratch
 	productScratch
-	idScratch // tokens of a wide run
+	downScratch  // and of the pairs of a wide program: what comes down
+	groupScratch // how they are grouped
+	idScratch    // tokens of a wide run
 )
 
 func whole(b *wgpu.Buffer) view { return view{buf: b, size: int64(b.GetSize())} }

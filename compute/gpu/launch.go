@@ -100,6 +100,8 @@ func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 			y = uint32(n)
 		case byTile:
 			y = groups(n, s.tile)
+		case byPairs:
+			y = uint32(mostTiles(s.pairs, n))
 		case byColumnX:
 			x = uint32(n * s.columns)
 		case byMatVec:

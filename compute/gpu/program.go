@@ -34,9 +34,9 @@ type program struct {
 
 	planned []planned
 	params  *wgpu.Buffer
-	scratch *wgpu.Buffer    // partial results of attention
-	slots   [3]*wgpu.Buffer // what the chosen experts compute: gate, up, product
-	cand    *wgpu.Buffer    // of topk_slice
+	scratch *wgpu.Buffer                     // partial results of attention
+	slots   [len(expertSlots{})]*wgpu.Buffer // of the chosen experts, see scratch
+	cand    *wgpu.Buffer                     // of topk_slice
 	bad     *wgpu.Buffer
 	top     *wgpu.Buffer // of topk_merge
 	masks   *wgpu.Buffer // what candidates are picked from, column after column
@@ -78,8 +78,9 @@ type planned struct {
 	x, y, z   uint32
 	colsY     uint32
 	colsZ     uint32
-	columns   int // workgroups of a column of byColumnX
-	tile      int // columns of a workgroup of byTile
+	columns   int            // workgroups of a column of byColumnX
+	tile      int            // columns of a workgroup of byTile
+	pairs     op.ExpertsSize // of byPairs
 	splits    int
 	bytes     int64 // of weights read for a column
 	perPos    int64 // keys and values read for a column, times heads, per position
@@ -119,11 +120,12 @@ func (p *program) prepare(b *builder) (err error) {
 			return err
 		}
 	}
-	if b.slots > 0 {
-		for i := range p.slots {
-			if p.slots[i], err = d.createBuffer("experts", b.slots, storage); err != nil {
-				return err
-			}
+	for i, size := range b.slots {
+		if size == 0 {
+			continue
+		}
+		if p.slots[i], err = d.createBuffer("experts", size, storage); err != nil {
+			return err
 		}
 	}
 	if p.cols > op.MaxCols && p.table != nil {
@@ -206,7 +208,7 @@ func (r *record) arrays() []view {
 // plan turns a record into a launchable step.
 func (p *program) plan(r *record, paramOff int64) error {
 	d := p.dev
-	if r.x > 65535 || r.y > 65535 || r.z > 65535 {
+	if r.x > maxWorkgroups || r.y > maxWorkgroups || r.z > maxWorkgroups {
 		return fmt.Errorf("%s: %d x %d x %d workgroups", r.op, r.x, r.y, r.z)
 	}
 	k, ok := shaders.Lookup(r.kernel)
@@ -221,7 +223,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 		switch s := views[i].scratch; s {
 		case attendScratch:
 			views[i].buf = p.scratch
-		case gateScratch, upScratch, productScratch:
+		case gateScratch, upScratch, productScratch, downScratch, groupScratch:
 			views[i].buf = p.slots[s-gateScratch]
 		case idScratch:
 			views[i].buf = p.ids
@@ -230,7 +232,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, splits: r.splits, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, pairs: r.pairs, splits: r.splits, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
@@ -260,9 +262,13 @@ func (p *program) release(d *Device) {
 		s.group.Release()
 	}
 	p.planned = nil
-	for _, b := range []**wgpu.Buffer{&p.ids, &p.masks, &p.top, &p.bad, &p.cand, &p.slots[0], &p.slots[1], &p.slots[2], &p.scratch, &p.params} {
+	for _, b := range []**wgpu.Buffer{&p.ids, &p.masks, &p.top, &p.bad, &p.cand, &p.scratch, &p.params} {
 		d.freeBuffer(*b)
 		*b = nil
+	}
+	for i, b := range p.slots {
+		d.freeBuffer(b)
+		p.slots[i] = nil
 	}
 }
 

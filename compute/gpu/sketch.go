@@ -5,7 +5,8 @@ import "pooled/compute/op"
 // ProgramBytes follows what prepare makes.
 func (d *Device) ProgramBytes(s op.Sketch) int64 {
 	sum := max(int64(s.Steps), 1) * alignment
-	var scratch, slots int64
+	var scratch int64
+	var slots expertSlots
 	for _, a := range s.Attend {
 		if s.Cols > op.MaxCols {
 			break
@@ -13,9 +14,9 @@ func (d *Device) ProgramBytes(s op.Sketch) int64 {
 		scratch = max(scratch, attendScratchBytes(a.Heads, a.KVHeads, a.Head))
 	}
 	for _, e := range s.Experts {
-		slots = max(slots, int64(s.Cols)*int64(e.Used)*int64(e.Inner)*4)
+		slots.grow(d.expertSlots(e, s.Cols))
 	}
-	sum += scratch + 3*slots
+	sum += scratch + slots.total()
 	if s.Embeds && s.Cols > op.MaxCols {
 		sum += 4 * int64(s.Cols)
 	}

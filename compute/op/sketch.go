@@ -20,6 +20,7 @@ type AttendSize struct {
 
 // ExpertsSize is the size of an Experts.
 type ExpertsSize struct {
-	Used  int // experts of a column
-	Inner int // rows of one expert's gate
+	Used, Experts int // experts of a column, and all
+	In, Out       int // values of a column before and after
+	Inner         int // rows of one expert's gate
 }
