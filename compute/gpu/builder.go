@@ -56,7 +56,7 @@ type record struct {
 	x, y, z          uint32
 	colsY, colsZ     uint32         // y and z of the _cols form
 	columns          int            // workgroups of a column of byColumnX; 0: one
-	tile             int            // columns of a workgroup of byTile
+	tile             int            // columns of a workgroup of byTile, pairs of one of byPairs
 	pairs            op.ExpertsSize // of byPairs
 	splits           int
 	bytes            int64   // of weights read for a column

@@ -41,6 +41,7 @@ type Device struct {
 	shape      matVecShape   // when set, used for all matrices of whole octets (benchmarks)
 	ahead      bool          // record the next token's commands while this one runs (ahead.go)
 	stagings   int           // readback buffers that were dropped
+	pairTile   int           // see the constant; benchmarks and tests change it
 	tile       tile          // when set, used for all products of wide programs (benchmarks, tests)
 	plain      bool          // leaves every operation to its own kernels (tests)
 	fastHalf   uint32        // 1: the device unpacks halves exactly
@@ -79,7 +80,7 @@ func newJob(fn func() error) *job { return &job{fn: fn, done: make(chan struct{}
 func newDevice() *Device {
 	return &Device{
 		jobs: make(chan *job), quit: make(chan struct{}), stopped: make(chan struct{}),
-		live: make(map[owned]struct{}), submitTime: submitTime,
+		live: make(map[owned]struct{}), submitTime: submitTime, pairTile: pairTile,
 	}
 }
 

@@ -109,11 +109,17 @@ func TestGroupedExpertsEqualSingle(t *testing.T) {
 				d.plain = true
 				want, err := m.run(t, d, x, logits, n, cols)
 				d.plain = false
-				got, err2 := m.run(t, d, x, logits, n, cols)
-				if err = errors.Join(err, err2); err != nil {
-					t.Fatal(err)
+				for _, d.pairTile = range []int{pairTile, 32} {
+					if d.pairTile != pairTile && f.Name != "q4_0" {
+						continue
+					}
+					got, err2 := m.run(t, d, x, logits, n, cols)
+					if err = errors.Join(err, err2); err != nil {
+						t.Fatal(err)
+					}
+					near(t, fmt.Sprintf("%v and %v, %s, tile %d", in, down, name, d.pairTile), got, want, 1e-5)
 				}
-				near(t, fmt.Sprintf("%v and %v, %s", in, down, name), got, want, 1e-5)
+				d.pairTile = pairTile
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 		case byTile:
 			y = groups(n, s.tile)
 		case byPairs:
-			y = uint32(mostTiles(s.pairs, n))
+			y = uint32(mostTiles(s.pairs, n, s.tile))
 		case byColumnX:
 			x = uint32(n * s.columns)
 		case byMatVec:

@@ -79,7 +79,7 @@ type planned struct {
 	colsY     uint32
 	colsZ     uint32
 	columns   int            // workgroups of a column of byColumnX
-	tile      int            // columns of a workgroup of byTile
+	tile      int            // columns of a workgroup of byTile, pairs of one of byPairs
 	pairs     op.ExpertsSize // of byPairs
 	splits    int
 	bytes     int64 // of weights read for a column
