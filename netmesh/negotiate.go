@@ -55,6 +55,8 @@ func (m *Mesh) signalEvent(e signal.Event) {
 		m.deliver(nil, SignalUp{Server: e.Server.String()})
 	case signal.Down:
 		m.deliver(nil, SignalDown{Server: e.Server.String(), Err: fmt.Errorf("%w: %w", ErrSignalDown, e.Err)})
+	case signal.Refused: // still down, and now it is known why
+		m.deliver(nil, SignalDown{Server: e.Server.String(), Err: fmt.Errorf("%w: %w", ErrSignalDown, e.Err)})
 	case signal.Message:
 		if m.jobs.len() > 4096 {
 			m.cfg.Log("netmesh: too many signaling messages, dropped one")

@@ -3,6 +3,7 @@ package signal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +30,10 @@ type Client struct {
 	id    string
 	token string
 	conn  *websocket.Conn // registered by Open, taken over by Run
+
+	hurry chan struct{} // holds one: don't wait for the next attempt
+	moves chan *move
+	ended chan struct{} // closed when Run returns
 
 	mu  sync.Mutex
 	at  int         // index of the server in use
@@ -75,29 +80,47 @@ func (c *Client) Abandon() {
 
 // Run keeps the registration until ctx ends, and returns ctx's error then. It is called once.
 func (c *Client) Run(ctx context.Context) error {
+	defer close(c.ended)
 	var r retries
-	conn, registered := c.conn, true
 	c.mu.Lock()
-	out := c.out
+	s := &session{c: c, conn: c.conn, out: c.out, registered: true}
 	c.mu.Unlock()
 	for {
-		s := &session{c: c, conn: conn, out: out}
-		err := s.run(ctx, registered)
+		err := s.run(ctx)
 		if s.wasUp {
 			r = retries{}
 		}
-		r.note(err)
-		if conn, err = c.redial(ctx, &r); err != nil {
-			return err
+		next := s.moved
+		if next == nil {
+			r.note(err)
+			c.tellRefused(&r, err)
+			if next, err = c.redial(ctx, &r); err != nil {
+				return err
+			}
 		}
-		registered, out = false, make(chan []byte, backlog)
+		c.mu.Lock()
+		c.at = next.at
+		c.mu.Unlock()
+		s = &session{c: c, conn: next.conn, out: make(chan []byte, backlog), registered: next.done != nil, done: next.done}
 	}
+}
+
+// tellRefused delivers Refused, once for each sort of refusal since the client was registered.
+func (c *Client) tellRefused(r *retries, err error) {
+	var no refusedError
+	if !errors.As(err, &no) || r.refused == kindOf(err) {
+		return
+	}
+	r.refused = kindOf(err)
+	c.o.Deliver(Refused{Server: c.Server(), Err: err})
 }
 
 // retries counts attempts since the client was last registered.
 type retries struct {
 	n      int // attempts so far
 	silent int // failures since a server last answered anything
+	// refused is the sort of the last refusal that was told.
+	refused kind
 }
 
 func (r *retries) note(err error) {
@@ -109,13 +132,18 @@ func (r *retries) note(err error) {
 }
 
 // redial opens a socket again, waiting before each attempt. Its error is ctx's.
-func (c *Client) redial(ctx context.Context, r *retries) (*websocket.Conn, error) {
+func (c *Client) redial(ctx context.Context, r *retries) (*move, error) {
 	for {
 		timer := time.NewTimer(ReconnectDelay(r.n))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, ctx.Err()
+		case next := <-c.moves:
+			timer.Stop()
+			return next, nil
+		case <-c.hurry:
+			timer.Stop()
 		case <-timer.C:
 		}
 		r.n++
@@ -123,14 +151,14 @@ func (c *Client) redial(ctx context.Context, r *retries) (*websocket.Conn, error
 		if r.silent >= roundOfTries {
 			c.at = (c.at + 1) % len(c.o.Servers)
 		}
-		server := c.o.Servers[c.at]
+		at := c.at
 		c.mu.Unlock()
 		limit := ReconnectDelay(r.n) // then the next attempt is due
 		dialCtx, cancel := context.WithTimeoutCause(ctx, limit, &openError{kindSilent, fmt.Errorf("no answer in %v", limit)})
-		conn, err := c.dial(dialCtx, server, c.id)
+		conn, err := c.dial(dialCtx, c.o.Servers[at], c.id)
 		if err == nil {
 			cancel()
-			return conn, nil
+			return &move{conn: conn, at: at}, nil
 		}
 		err = causeOf(dialCtx, err)
 		cancel()
@@ -138,25 +166,30 @@ func (c *Client) redial(ctx context.Context, r *retries) (*websocket.Conn, error
 			return nil, ctx.Err()
 		}
 		r.note(err)
-		c.o.Log(fmt.Sprintf("signal: %s: attempt %d: %v", server.Label(), r.n, err))
+		c.o.Log(fmt.Sprintf("signal: %s: attempt %d: %v", c.o.Servers[at].Label(), r.n, err))
 	}
 }
 
 // session is one socket: a reader and a writer.
 type session struct {
-	c     *Client
-	conn  *websocket.Conn
-	out   chan []byte
-	once  sync.Once
-	wasUp bool // written in once, read after run
+	c    *Client
+	conn *websocket.Conn
+	out  chan []byte
+	// registered: the server has said OPEN; without it, it may still refuse us.
+	registered bool
+	done       chan struct{} // closed when up; may be nil
+	once       sync.Once
+	wasUp      bool  // written in once, read after run
+	moved      *move // the socket that takes this one's place; read after run
 }
 
-// run serves the socket until it fails or ctx ends. registered is false while the server may still refuse us.
-func (s *session) run(ctx context.Context, registered bool) error {
+// run serves the socket until it fails, another one takes its place or ctx ends.
+func (s *session) run(ctx context.Context) error {
 	g, sctx := errgroup.WithContext(ctx)
-	if registered {
+	if s.registered {
 		s.up()
 	}
+	g.Go(func() error { return s.untilMoved(sctx) })
 	g.Go(func() error { return s.read(sctx) })
 	g.Go(func() error { return s.write(sctx) })
 	err := g.Wait()
@@ -165,7 +198,7 @@ func (s *session) run(ctx context.Context, registered bool) error {
 	s.c.out = nil
 	server := s.c.o.Servers[s.c.at]
 	s.c.mu.Unlock()
-	if s.wasUp && ctx.Err() == nil {
+	if s.wasUp && s.moved == nil && ctx.Err() == nil {
 		s.c.o.Deliver(Down{Server: server, Err: err})
 	}
 	return err
@@ -180,7 +213,20 @@ func (s *session) up() {
 		server := s.c.o.Servers[s.c.at]
 		s.c.mu.Unlock()
 		s.c.o.Deliver(Up{Server: server})
+		if s.done != nil {
+			close(s.done)
+		}
 	})
+}
+
+// untilMoved ends the session when Advance brings another socket.
+func (s *session) untilMoved(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case s.moved = <-s.c.moves:
+		return errMoved
+	}
 }
 
 func (s *session) read(ctx context.Context) error {

@@ -93,6 +93,11 @@ type openError struct {
 func (e *openError) Error() string { return e.err.Error() }
 func (e *openError) Unwrap() error { return e.err }
 
+// refusedError is an error that a server sent as an answer.
+type refusedError struct{ error }
+
+func (e refusedError) Unwrap() error { return e.error }
+
 // kindOf returns the kind of an error of this package, kindNetwork for any other.
 func kindOf(err error) kind {
 	var oe *openError

@@ -75,11 +75,11 @@ func (m Message) note() string {
 func (m Message) refusal() error {
 	switch m.Type {
 	case TypeIDTaken:
-		return &openError{kindTaken, ErrIDTaken}
+		return &openError{kindTaken, refusedError{ErrIDTaken}}
 	case TypeInvalidKey:
-		return &openError{kindInvalidKey, ErrInvalidKey}
+		return &openError{kindInvalidKey, refusedError{ErrInvalidKey}}
 	case TypeError:
-		return &openError{kindServer, fmt.Errorf("server says %s", m.note())}
+		return &openError{kindServer, refusedError{fmt.Errorf("server says %s", m.note())}}
 	}
 	return nil
 }
@@ -95,8 +95,15 @@ type (
 		Server Server
 		Err    error
 	}
+	// Refused: the server answers, but does not take the client back; ErrIDTaken when another client holds its id by now.
+	// It comes once for each sort of refusal after a Down. The client goes on trying.
+	Refused struct {
+		Server Server
+		Err    error
+	}
 )
 
 func (Up) event()      {}
 func (Down) event()    {}
+func (Refused) event() {}
 func (Message) event() {}

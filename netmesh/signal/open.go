@@ -56,14 +56,16 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: openTimeoutLast}).DialContext
 	}
-	c := &Client{o: o, token: newToken()}
+	c := &Client{
+		o: o, token: newToken(), hurry: make(chan struct{}, 1), moves: make(chan *move), ended: make(chan struct{}),
+	}
 	down := &DownError{}
 	for i, s := range o.Servers {
 		limit := openTimeout
 		if i == len(o.Servers)-1 {
 			limit = openTimeoutLast
 		}
-		conn, id, err := c.open(ctx, s, limit)
+		conn, id, err := c.open(ctx, s, o.ID, limit)
 		if err == nil {
 			c.conn, c.at, c.id = conn, i, id
 			c.out = make(chan []byte, backlog) // what is sent before Run waits for it
@@ -88,11 +90,10 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// open registers at one server within limit.
-func (c *Client) open(ctx context.Context, s Server, limit time.Duration) (*websocket.Conn, string, error) {
+// open registers at one server within limit; without an id it asks for one first.
+func (c *Client) open(ctx context.Context, s Server, id string, limit time.Duration) (*websocket.Conn, string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &openError{kindSilent, fmt.Errorf("no answer in %v", limit)})
 	defer cancel()
-	id := c.o.ID
 	var err error
 	if id == "" {
 		if id, err = c.requestID(ctx, s); err != nil {

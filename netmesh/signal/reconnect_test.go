@@ -94,7 +94,10 @@ func TestRefusedReconnectIsNotUp(t *testing.T) {
 		defer n.serveHub(t, sigAddr, HubOptions{})()
 		synctest.Wait()
 		thief := startClient(t, Options{Servers: servers[:1], ID: "a", Dial: n.dial})
-		a.none(t, 10*time.Minute) // the server answers ID-TAKEN: neither up there, nor on to the next one
+		if r, ok := a.next(t, time.Minute).(Refused); !ok || !errors.Is(r.Err, ErrIDTaken) || r.Server.Host != "sig.example" {
+			t.Fatalf("got %#v, want Refused: the id is taken", r)
+		}
+		a.none(t, 10*time.Minute) // told once; neither up there, nor on to the next one
 		thief.stop()
 		wantUp(t, a.next(t, time.Minute), "sig.example")
 	})
