@@ -85,10 +85,10 @@ func newDevice() *Device {
 }
 
 // serve is the device goroutine: the only one that touches the binding (T16). It is locked to its thread because some
-// drivers keep state per thread. It ends when Close was called, after freeing everything.
+// drivers keep state per thread. It ends when Close was called, after freeing everything; after a loss the thread ends with it, and
+// another one frees, because the library may have panicked (guard.c).
 func (d *Device) serve() {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer close(d.stopped)
 	for {
 		select {
@@ -96,7 +96,11 @@ func (d *Device) serve() {
 			j.err = d.attempt(j.fn)
 			j.done <- struct{}{}
 		case <-d.quit:
-			d.freeAll()
+			if d.loss != nil {
+				apart(func() { d.freeAll() })
+			} else if lost := d.freeAll(); !lost {
+				runtime.UnlockOSThread()
+			}
 			return
 		}
 	}
@@ -108,6 +112,9 @@ func (d *Device) attempt(fn func() error) error {
 		return d.loss
 	}
 	err := fn()
+	if d.sh != nil && saysLost(err) && !d.sh.lost() {
+		d.sh.lose("the graphics driver reported it")
+	}
 	if d.sh != nil && d.sh.lost() {
 		d.loss = d.sh.err("device")
 		return d.loss
@@ -135,8 +142,20 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// freeAll releases in the reverse order of acquire. After a loss the library's objects are still released.
-func (d *Device) freeAll() {
+// apart calls fn on a thread of its own, which ends with it, and waits.
+func apart(fn func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		fn()
+	}()
+	<-done
+}
+
+// freeAll releases in the reverse order of acquire. After a loss the library's objects are still released, and with the instance the
+// memory that the library couldn't free.
+func (d *Device) freeAll() (lost bool) {
 	for o := range d.live {
 		if p, ok := o.(*program); ok { // programs first: they refer to memory
 			p.release(d)
@@ -148,20 +167,19 @@ func (d *Device) freeAll() {
 		delete(d.live, o)
 	}
 	d.shared.release(d)
-	if d.dev != nil {
-		d.sh.poll()
+	if d.dev == nil {
+		return false
+	}
+	d.sh.poll()
+	if d.queue != nil {
 		d.queue.Release()
-		d.dev.Release()
 	}
-	if d.adapter != nil {
-		d.adapter.Release()
-	}
-	if d.instance != nil {
-		d.instance.leave()
-	}
-	if d.sh != nil {
-		d.sh.free() // last: the library may report the end of the device
-	}
+	d.sh.release()
+	d.adapter.Release()
+	lost = d.loss != nil || d.sh.lost()
+	d.instance.leave(lost)
+	d.sh.free() // last: the library may report the end of the device
+	return lost
 }
 
 // drop releases one thing on the device goroutine; after Close that has happened already.
@@ -182,15 +200,8 @@ func (d *Device) createBuffer(label string, size int64, usage wgpu.BufferUsage) 
 	if size <= 0 || size > d.info.MaxBuffer {
 		return nil, fmt.Errorf("buffer %s of %d bytes, 4 to %d allowed: %w", label, size, d.info.MaxBuffer, op.ErrMemory)
 	}
-	b, err := d.dev.CreateBuffer(&wgpu.BufferDescriptor{Label: label, Size: uint64(size), Usage: usage})
+	b, err := d.sh.createBuffer(label, usage, size)
 	if err != nil {
-		if outOfMemory(err.Error()) {
-			return nil, fmt.Errorf("buffer %s of %d bytes: %w: %w", label, size, op.ErrMemory, err)
-		}
-		return nil, fmt.Errorf("buffer %s of %d bytes: %w", label, size, err)
-	}
-	if err := d.sh.err("buffer " + label); err != nil {
-		b.Release()
 		return nil, err
 	}
 	d.used.Add(size)

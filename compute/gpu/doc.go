@@ -25,11 +25,14 @@
 // the same order in both kernels, whatever else the program holds, and attention cuts a column's positions by that column's own position.
 //
 // Errors. Building, loading or running fails with op.ErrMemory, op.ErrKernel, op.ErrFormat or op.ErrNotFinite, and after a loss
-// of the device every call fails with op.ErrLost. The library ends the process when a faulty command buffer is
-// submitted, so each is validated before (T6), and it logs to the terminal, so Open routes its words to Options.Log (T17).
+// of the device every call fails with op.ErrLost until it is closed; then another can be opened. The library panics when a driver fails in
+// a call that returns no error, and when a faulty command buffer is submitted: on Linux such a panic is caught and makes a loss (guard.c;
+// loss_test.go has a driver that fails), elsewhere it ends the process. Command buffers are validated before (T6). The library logs to
+// the terminal, so Open routes its words to Options.Log (T17); only the text of a panic goes to file descriptor 2.
 //
 // Beyond the sheet, found here: the binding's CreateInstance passes uninitialized fields ("Unknown gles3 minor version" and an
-// abort, now and then), so instances are made in shim.c; and the library's waiting poll gives up after five seconds and frees
-// what the GPU still uses, so that slow adapters are asked without waiting, and a long run is cut
-// into several submits (launch.go).
+// abort, now and then), so instances are made in shim.c; the library's waiting poll gives up after five seconds and frees
+// what the GPU still uses, so that slow adapters are asked without waiting, a long run is cut into several submits (launch.go), and a
+// wait that was given up all the same is a loss; and NVIDIA's driver can't be loaded more than about thirty times in a process, so that
+// there is one instance for all devices (instance.go).
 package gpu

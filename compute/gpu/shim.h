@@ -1,6 +1,5 @@
 // The C side of package gpu: the few calls of wgpu-native that the Go binding makes unsafely (spec engine.md 0.3 T4-T7)
-// or that would allocate on every token. wgpu's own header is not on the include path of this package, so the functions
-// are declared here; all handles are opaque pointers. shim_test.go pins the layout this relies on.
+// or that would allocate on every token. All handles are opaque pointers. shim_test.go pins the layout this relies on.
 #ifndef POOLED_SHIM_H
 #define POOLED_SHIM_H
 
@@ -8,6 +7,7 @@
 #include <stdint.h>
 
 #define PL_TEXT 1024
+#define PL_PATIENCE 4.9 // seconds; the library's waiting poll gives up after 5 (its CLEANUP_WAIT_MS)
 
 // pl_state is allocated by C and lives as long as the device, so that a late callback never writes into freed memory.
 typedef struct pl_state {
@@ -15,6 +15,7 @@ typedef struct pl_state {
 	int failed;     // an error was reported since the last pl_clear
 	int memory;     // that error was an allocation the device refused
 	int map_status; // -1 while a mapping is pending
+	double patience; // seconds that a waiting poll may take
 	char lost_text[PL_TEXT];
 	char error_text[PL_TEXT];
 } pl_state;
@@ -49,6 +50,9 @@ typedef struct pl_copy {
 	uint64_t src_off, dst_off, size;
 } pl_copy;
 
+// pl_guard calls call(arg) and says whether a panic of the library ended it (guard.c).
+int pl_guard(void (*call)(void *), void *arg);
+
 pl_state *pl_state_new(void);
 void pl_state_free(pl_state *s);
 void pl_clear(pl_state *s);
@@ -56,16 +60,20 @@ void pl_clear(pl_state *s);
 void pl_log_install(int level);
 
 void *pl_create_instance(uint32_t backends);
+void pl_release_instance(void *instance);
 void pl_default_limits(pl_limits *limits);
 void pl_adapter_limits(void *adapter, pl_limits *limits);
 void pl_device_limits(void *device, pl_limits *limits);
 void *pl_request_device(pl_state *s, void *adapter, const pl_limits *limits, const char *label);
 void pl_lose(pl_state *s, const char *message);
 
+// pl_create_buffer returns NULL after an error.
+void *pl_create_buffer(pl_state *s, void *device, const char *label, uint32_t usage, uint64_t size);
 int pl_write(pl_state *s, void *device, void *queue, void *buffer, uint64_t offset, const void *data, size_t size);
-void pl_flush(void *device, void *queue, int slow);
-void pl_poll(void *device);
-void pl_wait(void *device, int slow);
+void pl_flush(pl_state *s, void *device, void *queue, int slow);
+void pl_poll(pl_state *s, void *device);
+void pl_wait(pl_state *s, void *device, int slow);
+void pl_release(pl_state *s, void *device);
 uint64_t pl_buffer_size(void *buffer);
 
 // pl_encode records the steps, one pass unless copies come between, and then the other copies; NULL after an error. What it returns goes to pl_submit_commands or pl_drop_commands, once.
