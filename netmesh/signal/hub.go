@@ -22,8 +22,8 @@ const (
 	defaultQueueFor   = 5 * time.Second
 	sweepEvery        = 250 * time.Millisecond
 	clientBacklog     = 256 // messages waiting for a client's socket, and for an id that is not there: a quarter
-	rateBurst         = 400 // messages a client may send at once
-	ratePerSec        = 100 // and per second in the long run
+	defaultRate       = 100 // messages per second and client in the long run
+	burstSeconds      = 4   // of them that may come at once
 )
 
 // HubOptions configures a server. Zero values are PeerServer's defaults.
@@ -33,6 +33,10 @@ type HubOptions struct {
 	MaxClients int           // 5000 by default
 	AliveFor   time.Duration // a client without heartbeat for so long is dropped; 90 s by default
 	QueueFor   time.Duration // messages for an unknown id wait so long; 5 s by default
+	PerAddress int           // sockets of one address at a time; 64 by default, none are counted when negative
+	MaxMessage int           // bytes of a message; MaxMessage by default
+	Rate       int           // messages per second and client in the long run, four seconds' worth at once; 100 by default
+	Relays     *Relays       // what POST {path}api/turn hands out; nil: nothing
 	Log        func(string)  // nil drops
 }
 
@@ -46,7 +50,11 @@ type Hub struct {
 	clients map[string]*guest
 	socks   map[*websocket.Conn]context.CancelFunc
 	waiting mailboxes
+	sockets perAddress
+	asked   perAddress     // requests for relays
 	busy    sync.WaitGroup // sockets being served
+
+	messages, bytes, refused atomic.Int64
 }
 
 // guest is the socket of a registered id.
@@ -79,11 +87,22 @@ func NewHub(o HubOptions) (*Hub, error) {
 	if o.QueueFor <= 0 {
 		o.QueueFor = defaultQueueFor
 	}
+	if o.PerAddress == 0 {
+		o.PerAddress = defaultPerAddress
+	}
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = MaxMessage
+	}
+	if o.Rate <= 0 {
+		o.Rate = defaultRate
+	}
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
 	return &Hub{
 		o: o, started: time.Now(), closed: true,
+		sockets: perAddress{most: o.PerAddress, rate: newSocketsPerSec, burst: float64(max(o.PerAddress, newSocketsPerSec))},
+		asked:   perAddress{rate: relaysPerMinute / 60.0, burst: relaysPerMinute},
 		clients: map[string]*guest{}, socks: map[*websocket.Conn]context.CancelFunc{}, waiting: mailboxes{box: map[string]*mailbox{}},
 	}, nil
 }
@@ -121,6 +140,8 @@ func (h *Hub) begin() {
 func (h *Hub) sweep(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.sockets.forget(now)
+	h.asked.forget(now)
 	oldest := int64(now.Sub(h.started) - h.o.AliveFor)
 	for id, g := range h.clients {
 		if g.beat.Load() < oldest {
@@ -169,6 +190,8 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case r.Method == http.MethodOptions:
 		w.WriteHeader(http.StatusNoContent)
+	case rest == "api/turn":
+		h.serveRelays(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	case rest == "":
@@ -195,7 +218,7 @@ func setCORS(w http.ResponseWriter, r *http.Request) {
 	}
 	head.Set("Access-Control-Allow-Origin", origin)
 	if r.Method == http.MethodOptions {
-		head.Set("Access-Control-Allow-Methods", "GET,HEAD")
+		head.Set("Access-Control-Allow-Methods", "GET,HEAD,POST")
 		if want := r.Header.Get("Access-Control-Request-Headers"); want != "" {
 			head.Add("Vary", "Access-Control-Request-Headers")
 			head.Set("Access-Control-Allow-Headers", want)

@@ -39,7 +39,7 @@ func TestHostileClients(t *testing.T) {
 			_ = c.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", MaxMessage+2))) // may break half-way
 		}, true},
 		{"flood", func(t *testing.T, c *websocket.Conn) {
-			for range 2 * rateBurst {
+			for range 2 * burstSeconds * defaultRate {
 				if c.Write(t.Context(), websocket.MessageText, []byte(`{"type":"HEARTBEAT"}`)) != nil {
 					return
 				}
@@ -185,6 +185,9 @@ func testHTTP(t *testing.T) {
 		{"POST", "/sig/peerjs/id", 405, ""},
 		{"OPTIONS", "/sig/peerjs/id", 204, ""},
 		{"GET", "/sig/peerjs", 426, ""}, // not an upgrade
+		{"GET", "/sig/api/turn", 405, ""},
+		{"POST", "/sig/api/turn", 204, ""},
+		{"POST", "/api/turn", 404, ""},
 	}
 	for _, c := range cases {
 		res := get(c.method, c.path, "https://pooled.example")

@@ -79,6 +79,9 @@ func (l *Listener) Server() Server {
 	return s
 }
 
+// Stats returns the hub's figures.
+func (l *Listener) Stats() Stats { return l.hub.Stats() }
+
 // Handler returns the hub, for servers that also serve something else. It works while Run runs.
 func (l *Listener) Handler() http.Handler { return l.hub }
 

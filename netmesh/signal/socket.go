@@ -15,16 +15,24 @@ import (
 // serveSocket upgrades and serves one client until its socket ends.
 func (h *Hub) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if !h.enter() {
+		h.refused.Add(1)
 		http.Error(w, "busy or closed", http.StatusServiceUnavailable)
 		return
 	}
 	defer h.busy.Done()
+	from := addressOf(r)
+	if !h.admit(from) {
+		h.refused.Add(1)
+		http.Error(w, "too many connections from your address", http.StatusTooManyRequests)
+		return
+	}
+	defer h.leave(from)
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // any origin, see setCORS
 	if err != nil {
 		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(MaxMessage)
+	conn.SetReadLimit(int64(h.o.MaxMessage))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if !h.track(conn, cancel) {
@@ -35,6 +43,7 @@ func (h *Hub) serveSocket(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	g, refusal := h.register(conn, q.Get("id"), q.Get("token"), q.Get("key"))
 	if refusal != nil {
+		h.refused.Add(1)
 		sayGoodbye(ctx, conn, refusal)
 		return
 	}
@@ -98,8 +107,8 @@ func refuse(t Type, text string) *Message {
 	return &Message{Type: t, Payload: payload}
 }
 
-// register books the id, or says why not. A client that comes with its token takes its id over: it gets no OPEN, and the
-// socket it had before ends.
+// register books the id, or says why not. A client that comes with its token takes its id over, and the socket it had before
+// ends. It gets an OPEN too, which a PeerServer doesn't send: a PeerJS page that reconnects waits for one.
 func (h *Hub) register(conn *websocket.Conn, id, token, key string) (*guest, *Message) {
 	switch {
 	case id == "" || token == "" || key == "":
@@ -124,9 +133,8 @@ func (h *Hub) register(conn *websocket.Conn, id, token, key string) (*guest, *Me
 		h.drop(old)
 	case len(h.clients) >= h.o.MaxClients:
 		return nil, refuse(TypeError, "Server has reached its concurrent user limit")
-	default:
-		h.push(g, Message{Type: TypeOpen})
 	}
+	h.push(g, Message{Type: TypeOpen})
 	h.clients[id] = g
 	for _, m := range h.waiting.take(id) {
 		h.push(g, m)
@@ -146,13 +154,17 @@ func (h *Hub) writeTo(ctx context.Context, g *guest) {
 
 // readFrom handles what g sends until its socket ends.
 func (h *Hub) readFrom(ctx context.Context, g *guest) error {
-	bucket := allowance{tokens: rateBurst, at: time.Now()}
+	rate, burst := float64(h.o.Rate), float64(burstSeconds*h.o.Rate)
+	bucket := allowance{tokens: burst, at: time.Now()}
 	for {
 		typ, b, err := g.conn.Read(ctx)
 		if err != nil {
 			return err
 		}
-		if !bucket.take(time.Now()) {
+		h.messages.Add(1)
+		h.bytes.Add(int64(len(b)))
+		if !bucket.take(time.Now(), rate, burst) {
+			h.refused.Add(1)
 			h.tell(g, refuse(TypeError, "Too many messages"))
 			return errFlood
 		}
@@ -232,8 +244,9 @@ type allowance struct {
 	at     time.Time
 }
 
-func (a *allowance) take(now time.Time) bool {
-	a.tokens = min(rateBurst, a.tokens+now.Sub(a.at).Seconds()*ratePerSec)
+// take spends one token; rate come back per second, up to burst.
+func (a *allowance) take(now time.Time, rate, burst float64) bool {
+	a.tokens = min(burst, a.tokens+now.Sub(a.at).Seconds()*rate)
 	a.at = now
 	if a.tokens < 1 {
 		return false
