@@ -1,19 +1,3 @@
-// Decode helper: rows of a cache of floats: (capacity, KVHEADS, HD).
-@group(1) @binding(8) var<storage, read> keys: array<vec4<f32>>;
-@group(1) @binding(9) var<storage, read> values: array<vec4<f32>>;
-
-struct Key8 {
-  lo: vec4<f32>,
-  hi: vec4<f32>,
-}
-
-// key8 is values 8o to 8o+7 of head g's key at a position.
-fn key8(pos: u32, g: u32, o: u32) -> Key8 {
-  let at = (pos * KVHEADS + g) * (HD / 4u) + 2u * o;
-  return Key8(keys[at], keys[at + 1u]);
-}
-
-// value4 is values 4q to 4q+3 of head g's value at a position.
-fn value4(pos: u32, g: u32, q: u32) -> vec4<f32> {
-  return values[(pos * KVHEADS + g) * (HD / 4u) + q];
-}
+// Decode helper: rows of a cache of floats in octets of a head's values, (capacity, KVHEADS, HD/8).
+@group(1) @binding(8) var<storage, read> keys: array<Raw>;
+@group(1) @binding(9) var<storage, read> values: array<Raw>;

@@ -33,7 +33,7 @@ type Kernel struct {
 	Helpers  []string // decode helper files put in front, without .wgsl
 	Consts   []string // constants the file expects, all u32
 	Bindings string   // bind group 1 in order: r storage read, w storage read-write, u uniform
-	near     bool     // there is a form that reads its first two inputs from uniform bindings
+	near     bool     // there is a form that reads its first inputs from uniform bindings
 	Weights  int      // arrays that helpers declare, of a matrix or a cache, storage read, from WeightBinding on
 }
 
@@ -53,11 +53,7 @@ var Formats = []Format{
 
 // fixed lists the kernels that read no matrix, or a matrix of one format only.
 var fixed = []Kernel{
-	{Name: "attn_combine", Helpers: []string{"splits", "reduce"}, Consts: []string{"HEADS", "HD", "SPLITS", "DIRECT_MAX", "WG"}, Bindings: "rw"},
-	{Name: "attn_decode_f16", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
-	{Name: "attn_decode_f32", Helpers: []string{"splits", "reduce"}, Consts: attnConsts, Bindings: "rrrwu"},
-	{Name: "attn_split_f16", File: "attn_split", Helpers: []string{"splits", "kv_f16"}, Consts: attnConsts, Bindings: "rwu", Weights: 2},
-	{Name: "attn_split_f32", File: "attn_split", Helpers: []string{"splits", "kv_f32"}, Consts: attnConsts, Bindings: "rwu", Weights: 2},
+	{Name: "attn_combine", Helpers: []string{"splits"}, Consts: []string{"HEADS", "HD", "SPLITS", "STEP", "DIRECT_MAX", "WG"}, Bindings: "rw"},
 	{Name: "concat", Consts: []string{"FIRST", "WIDTH", "WG"}, Bindings: "rrw"},
 	{Name: "conv_causal", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrwwww"},
 	{Name: "conv_undo", Consts: []string{"CHANNELS", "TAPS", "WG"}, Bindings: "rrw"},
@@ -77,8 +73,6 @@ var fixed = []Kernel{
 	{Name: "matvec_any_cols", Consts: []string{"COLS", "WG", "LANES", "ACC"}, Bindings: "rrwu"},
 	{Name: "norm_gate", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "HD", "WG"}, Bindings: "rrwwu"},
 	{Name: "norm_rope", Helpers: []string{"reduce"}, Consts: []string{"HEADS", "HD", "NROT", "NORM", "WG"}, Bindings: "rrwu"},
-	{Name: "norm_rope_store_f16", Helpers: []string{"half", "reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
-	{Name: "norm_rope_store_f32", Helpers: []string{"reduce"}, Consts: ropeStoreConsts, Bindings: "rrrrwwwwu"},
 	{Name: "rmsnorm", Helpers: []string{"reduce"}, Consts: []string{"WIDTH", "WG"}, Bindings: "rrwu"},
 	{Name: "route", Consts: []string{"EXPERTS", "USED", "WG"}, Bindings: "rw"},
 	{Name: "sigmoid_mul", Consts: []string{"WIDTH", "WG"}, Bindings: "rw"},
@@ -86,6 +80,19 @@ var fixed = []Kernel{
 	{Name: "topk_merge", Consts: []string{"SLICES"}, Bindings: "rrw"},
 	{Name: "topk_slice", Consts: []string{"WIDTH", "SLICES"}, Bindings: "rrww"},
 }
+
+// cached lists the kernels that exist once per kind of cache; Name is the file, the helpers' names end with the kind.
+var cached = []Kernel{
+	{Name: "attn_decode", Helpers: []string{"reduce", "pairs_"}, Consts: []string{"HEADS", "KVHEADS", "HD", "WG"}, Bindings: "rwu", Weights: 2},
+	{Name: "attn_lanes", near: true, Helpers: []string{"splits", "kv_octet_", "kv_"}, Consts: lanesConsts, Bindings: "rwwu", Weights: 2},
+	{Name: "attn_rope", Helpers: []string{"half", "splits", "kv_octet_", "kv_io_", "attn_team"}, Consts: append(slices.Clip(teamConsts), "NROT"), Bindings: "rrrrwwuuwwu"},
+	{Name: "attn_split", Helpers: []string{"splits", "kv_octet_", "kv_", "attn_team"}, Consts: teamConsts, Bindings: "rwwu", Weights: 2},
+	{Name: "attn_tile", Helpers: []string{"kv_octet_", "kv_"}, Consts: []string{"HEADS", "KVHEADS", "HD", "MATES", "QUERIES", "BD", "BV"}, Bindings: "rwu", Weights: 2},
+	{Name: "norm_rope_store", Helpers: []string{"half", "reduce", "store_"}, Consts: []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}, Bindings: "rrrrwwwwu"},
+}
+
+// kinds are the kinds of caches: what op.KVType.String returns.
+var kinds = []string{"f16", "f32"}
 
 // families lists the kernels that exist once per format; Name is the file.
 var families = []Kernel{
@@ -104,11 +111,11 @@ var families = []Kernel{
 }
 
 var (
-	matvecConsts    = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
-	mergedConsts    = []string{"COLS", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
-	expertConsts    = []string{"COLS", "F", "USED", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
-	ropeStoreConsts = []string{"HEADS", "KVHEADS", "HD", "NROT", "NORM", "WG"}
-	attnConsts      = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "DIRECT", "DIRECT_MAX", "WG"}
+	matvecConsts = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
+	mergedConsts = []string{"COLS", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
+	expertConsts = []string{"COLS", "F", "USED", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
+	lanesConsts  = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "STEP", "DIRECT_MAX", "HELD"}
+	teamConsts   = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "STEP", "DIRECT_MAX", "HELD", "TEAM", "WG"}
 )
 
 var kernels = table()
@@ -121,6 +128,11 @@ func table() []Kernel {
 			k.File = k.Name
 		}
 		all = append(all, k)
+	}
+	for _, k := range cached {
+		for _, kind := range kinds {
+			all = append(all, k.of(kind)...)
+		}
 	}
 	for _, k := range families {
 		for _, f := range Formats {
@@ -141,6 +153,25 @@ func table() []Kernel {
 	}
 	slices.SortFunc(all, func(a, b Kernel) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// of is the kernel for one kind of cache, in all its forms.
+func (k Kernel) of(kind string) []Kernel {
+	n := k
+	n.Name, n.File, n.Helpers = k.Name+"_"+kind, k.Name, nil
+	for _, h := range k.Helpers {
+		if strings.HasSuffix(h, "_") {
+			h += kind
+		}
+		n.Helpers = append(n.Helpers, h)
+	}
+	if !k.near {
+		return []Kernel{n}
+	}
+	u := n
+	u.Name, u.Bindings, u.Helpers = n.Name+Uniform, "u"+n.Bindings[1:], append(slices.Clip(n.Helpers), "x_query_uniform")
+	n.Helpers = append(slices.Clip(n.Helpers), "x_query")
+	return []Kernel{n, u}
 }
 
 // Consts are the values of a kernel's constants by name.

@@ -70,20 +70,14 @@ func TestEncodeAhead(t *testing.T) {
 	}
 }
 
-// gridOf returns what of a program's launches depends on the position: the number of splits of attention, 0 for none. From where
-// on it splits is the device's business.
+// gridOf returns what of a program's launches depends on the position: the number of splits of attention. From where on
+// it splits is the device's business.
 func gridOf(t *testing.T, p op.Program) func(pos int) uint32 {
 	t.Helper()
 	pr := p.(*program)
-	limit := int(pr.dev.directMax())
 	for _, s := range pr.planned {
 		if s.shape == bySplit {
-			return func(pos int) uint32 {
-				if pos+1 <= limit {
-					return 0
-				}
-				return mostSplits(pos, 1, s.splits, limit)
-			}
+			return func(pos int) uint32 { return s.attend.most(pos, 1) }
 		}
 	}
 	t.Fatal("the program does not split its cache")

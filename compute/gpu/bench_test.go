@@ -230,35 +230,6 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkAttend reports attention of one column over a long cache.
-func BenchmarkAttend(b *testing.B) {
-	d := openTest(b, Options{})
-	const heads, kvHeads, width = 16, 8, 128
-	for _, pos := range []int{200, 1000, 4000, 16000} {
-		b.Run(fmt.Sprint(pos), func(b *testing.B) {
-			if pos > 1000 && d.Info().Software {
-				b.Skip("left out on a software adapter")
-			}
-			x := bench{b, d}
-			c := must[op.KV](b)(d.KV("kv", 16384, kvHeads*width, op.KVF16))
-			b.Cleanup(c.Close)
-			q, out := x.buffer(heads*width), x.buffer(heads*width)
-			const launches = 16
-			p := x.program(func(r op.Builder) {
-				r.Input(q)
-				for range launches {
-					r.Attend(out, q, c, heads, kvHeads)
-				}
-			})
-			in := make([]float32, heads*width)
-			for b.Loop() {
-				x.run(p, op.Frame{N: 1, Pos: pos}, in, nil)
-			}
-			b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/launches, "us/layer")
-		})
-	}
-}
-
 // dense is the shape of a model of the qwen3 kind.
 type dense struct {
 	name                             string

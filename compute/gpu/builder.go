@@ -15,16 +15,15 @@ import (
 type shape uint8
 
 const (
-	byColumnY shape = iota // (x, columns, z)
-	byColumnX              // (columns, y, z)
-	byAll                  // (x, y, z) whatever the columns
-	byTile                 // (x, columns/tile, z)
-	byPairs                // (x, tiles of pairs of columns and experts, 1)
-	byMatVec               // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
-	byDirect               // attention of the columns with at most directMax positions
-	bySplit                // attention of the others
-	byCombine
-	byTopSlice // only when candidates are asked for
+	byColumnY  shape = iota // (x, columns, z)
+	byColumnX               // (columns, y, z)
+	byAll                   // (x, y, z) whatever the columns
+	byTile                  // (x, columns/tile, z)
+	byPairs                 // (x, tiles of pairs of columns and experts, 1)
+	byMatVec                // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
+	bySplit                 // (x, columns, splits) of attention
+	byCombine               // (x, columns, 1) when a column has several splits
+	byTopSlice              // only when candidates are asked for
 	byTopMerge
 )
 
@@ -33,7 +32,6 @@ const (
 	rmsNormWG  = 256
 	headNormWG = 64
 	attnWG     = 128
-	directMax  = 256   // positions up to which a column's attention is one workgroup per head
 	foldY      = 32768 // workgroups of a matrix in a line of the grid
 	topSlice   = 2048  // logits per workgroup of topk_slice
 	maxSlices  = 1024
@@ -58,7 +56,7 @@ type record struct {
 	columns          int            // workgroups of a column of byColumnX; 0: one
 	tile             int            // columns of a workgroup of byTile, pairs of one of byPairs
 	pairs            op.ExpertsSize // of byPairs
-	splits           int
+	attend           attendShape
 	bytes            int64   // of weights read for a column
 	perPos           int64   // keys and values read for a column, times heads, per position
 	args             any     // what fuse looks at

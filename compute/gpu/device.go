@@ -36,15 +36,17 @@ type Device struct {
 	live     map[owned]struct{} // everything that Close must free
 	loss     error              // set once the device is lost
 
-	submitTime time.Duration // see the constant
-	mostWork   float64       // when set, the work that a submit may hold (tests)
-	shape      matVecShape   // when set, used for all matrices of whole octets (benchmarks)
-	ahead      bool          // record the next token's commands while this one runs (ahead.go)
-	stagings   int           // readback buffers that were dropped
-	pairTile   int           // see the constant; benchmarks and tests change it
-	tile       tile          // when set, used for all products of wide programs (benchmarks, tests)
-	plain      bool          // leaves every operation to its own kernels (tests)
-	fastHalf   uint32        // 1: the device unpacks halves exactly
+	submitTime time.Duration      // see the constant
+	mostWork   float64            // when set, the work that a submit may hold (tests)
+	shape      matVecShape        // when set, used for all matrices of whole octets (benchmarks)
+	attend     func(*attendShape) // when set, changes what attendShape says (benchmarks)
+	tiles      attendTile         // when set, used for attention of wide programs (benchmarks, tests)
+	ahead      bool               // record the next token's commands while this one runs (ahead.go)
+	stagings   int                // readback buffers that were dropped
+	pairTile   int                // see the constant; benchmarks and tests change it
+	tile       tile               // when set, used for all products of wide programs (benchmarks, tests)
+	plain      bool               // leaves every operation to its own kernels (tests)
+	fastHalf   uint32             // 1: the device unpacks halves exactly
 }
 
 // owned is memory or a program of a device. release runs on the device goroutine.

@@ -78,6 +78,12 @@ func (f *fuser) next() (n int, err error) {
 			}
 		}
 	}
+	if r, ok := f.d.ropeAttend(recs); ok {
+		f.add(r, 4)
+		f.rotated(recs[4:], recs[0])
+		f.rotated(recs[4:], recs[1])
+		return 4, nil
+	}
 	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
 		if r, ok := ropeStore(&recs[0], &recs[1], &recs[2]); ok {
 			return f.add(r, 3), nil
@@ -108,6 +114,23 @@ func (f *fuser) add(r record, n int) int {
 	r.tail, r.wide = f.recs[0].tail, f.recs[0].wide
 	f.out = append(f.out, r)
 	return n
+}
+
+// rotated adds what a fused launch has left out, a NormRope in place, unless its result is computed anew before anything reads it.
+func (f *fuser) rotated(rest []record, r record) {
+	x := r.args.(normRopeArgs).x
+	for _, later := range rest {
+		if slices.Contains(later.reads, x) || later.out2 == x {
+			break
+		}
+		if later.out == x {
+			if m, ok := later.args.(matVecArgs); ok && m.acc == 0 || later.op == "Deinterleave" {
+				return
+			}
+			break // changes it in place
+		}
+	}
+	f.out = append(f.out, r)
 }
 
 // foldable says whether the matrices that read a norm form it themselves: until it is computed anew or the program ends nothing
@@ -266,12 +289,7 @@ func ropeStore(a, b, c *record) (record, bool) {
 	if !ok1 || !ok2 || !ok3 {
 		return record{}, false
 	}
-	hd := q.x.width / q.heads
-	switch {
-	case k.x != s.k || q.x == k.x || s.v == q.x || s.v == k.x:
-	case q.r != k.r || q.eps != k.eps || q.norm != k.norm || k.x.width/k.heads != hd:
-	case hd%2 != 0:
-	default:
+	if hd := q.x.width / q.heads; sameRope(q, k, s) && hd%2 == 0 {
 		return record{op: "NormRope, StoreKV", kernel: "norm_rope_store_" + s.c.kind.String(), shape: byColumnY,
 			x: uint32(q.heads + k.heads),
 			consts: shaders.Consts{"HEADS": uint32(q.heads), "KVHEADS": uint32(k.heads), "HD": uint32(hd),
@@ -280,6 +298,12 @@ func ropeStore(a, b, c *record) (record, bool) {
 			params: []uint32{math.Float32bits(q.eps)}}, true
 	}
 	return record{}, false
+}
+
+// sameRope says whether q and k are treated alike and k is what is stored.
+func sameRope(q, k normRopeArgs, s storeArgs) bool {
+	return k.x == s.k && q.x != k.x && s.v != q.x && s.v != k.x &&
+		q.r == k.r && q.eps == k.eps && q.norm == k.norm && k.x.width/k.heads == q.x.width/q.heads
 }
 
 func (r *rope) view() view { return view{buf: r.buf, size: int64(r.capacity) * int64(r.nRot) * 4} }

@@ -108,16 +108,11 @@ func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 			if n > 1 {
 				pipe, x, y, z = s.cols, groups(n, 4), s.colsY, s.colsZ
 			}
-		case byDirect:
-			if y = uint32(n); pos+1 > int(p.dev.directMax()) {
+		case bySplit:
+			y, z = uint32(n), s.attend.most(pos, n)
+		case byCombine:
+			if y = uint32(n); pos+n <= s.attend.direct {
 				continue
-			}
-		case bySplit, byCombine:
-			if y = uint32(n); pos+n <= int(p.dev.directMax()) {
-				continue
-			}
-			if s.shape == bySplit {
-				z = mostSplits(pos, n, s.splits, int(p.dev.directMax()))
 			}
 		case byTopSlice, byTopMerge:
 			if r.k == 0 {
@@ -138,16 +133,4 @@ func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 		p.steps = append(p.steps, makeStep(pipe, s.group, x, y, z, frame))
 	}
 	return cut, nil
-}
-
-// mostSplits is the largest number of splits of the n columns from pos on; splits.wgsl cuts them in the same way.
-func mostSplits(pos, n, splits, directMax int) uint32 {
-	most := 0
-	for c := range n {
-		if count := pos + c + 1; count > directMax {
-			length := ((count+splits-1)/splits + 63) / 64 * 64
-			most = max(most, (count+length-1)/length)
-		}
-	}
-	return uint32(most)
 }

@@ -81,7 +81,7 @@ type planned struct {
 	columns   int            // workgroups of a column of byColumnX
 	tile      int            // columns of a workgroup of byTile, pairs of one of byPairs
 	pairs     op.ExpertsSize // of byPairs
-	splits    int
+	attend    attendShape
 	bytes     int64 // of weights read for a column
 	perPos    int64 // keys and values read for a column, times heads, per position
 	tail      bool
@@ -232,7 +232,7 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, pairs: r.pairs, splits: r.splits, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, pairs: r.pairs, attend: r.attend, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err

@@ -53,7 +53,7 @@ func TestBuildRefuses(t *testing.T) {
 		"no heads":         {func(b op.Builder) { b.NormRope(x.a, nil, 0, x.rope, 1) }, errArgument},
 		"rope too wide":    {func(b op.Builder) { b.NormRope(x.a, nil, 2, x.rope, 1) }, errArgument},
 		"cache width":      {func(b op.Builder) { b.StoreKV(x.cache, x.wide, x.a) }, errArgument},
-		"head width":       {func(b op.Builder) { b.Attend(x.b, x.a, x.cache, 2, 2) }, errArgument},
+		"head width":       {func(b op.Builder) { b.Attend(x.b, x.a, x.cache, 8, 8) }, errArgument},
 		"two tails":        {func(b op.Builder) { b.Tail(x.a, x.b); b.Tail(x.b, x.a) }, errArgument},
 		"after logits":     {func(b op.Builder) { b.Logits(x.a); b.Tail(x.b, x.a) }, errArgument},
 		"output changed":   {func(b op.Builder) { b.Output(x.a); b.MatVec(x.a, x.w, x.b) }, errArgument},

@@ -11,7 +11,7 @@ func (d *Device) ProgramBytes(s op.Sketch) int64 {
 		if s.Cols > op.MaxCols {
 			break
 		}
-		scratch = max(scratch, attendScratchBytes(a.Heads, a.KVHeads, a.Head))
+		scratch = max(scratch, d.attendScratchBytes(a.Heads, a.KVHeads, a.Head))
 	}
 	for _, e := range s.Experts {
 		slots.grow(d.expertSlots(e, s.Cols))
@@ -25,10 +25,4 @@ func (d *Device) ProgramBytes(s op.Sketch) int64 {
 		sum += op.MaxCols * (slices*(op.MaxTopK*8+4) + (2+2*op.MaxTopK)*4 + 4*int64(op.MaskWords(s.Logits)))
 	}
 	return sum
-}
-
-// attendScratchBytes is the size of the partial results of an Attend.
-func attendScratchBytes(heads, kvHeads, head int) int64 {
-	splits := min(max(256/kvHeads, 16), 64)
-	return int64(op.MaxCols) * int64(heads) * int64(splits) * int64(head+2) * 4
 }

@@ -11,7 +11,7 @@ import (
 // attendCase is one layout of heads.
 type attendCase struct{ heads, kvHeads, width int }
 
-var attendCases = []attendCase{{1, 1, 8}, {3, 1, 64}, {4, 2, 64}, {6, 2, 40}, {4, 2, 128}, {2, 1, 256}}
+var attendCases = []attendCase{{1, 1, 8}, {3, 1, 64}, {4, 2, 64}, {6, 2, 40}, {4, 2, 128}, {2, 1, 256}, {3, 1, 22}, {1, 1, 500}}
 
 // history is how many positions a column may see: around the borders of chunks (128), of the
 // one-workgroup path (256) and of the splits.

@@ -1,9 +1,9 @@
 // q[c][h] = rotate(norm(q[c][h], wq), pos + c), k[c][g] = rotate(norm(k[c][g], wk), pos + c), both in place, then
-// keys[pos+c] = half(k[c]), values[pos+c] = half(v[c])
-//   norm and rotate as in norm_rope; the rounding as in kv_store_f16
+// keys[pos+c] = k[c], values[pos+c] = v[c]
+//   norm and rotate as in norm_rope; the rounding to halves, if any, as in kv_store_f16
 //
 // q (n, HEADS, HD), k, v (n, KVHEADS, HD), wq, wk (HD), table (positions, NROT/2) of (cos, sin); keys, values (capacity,
-// KVHEADS, HD) halves, two a word.
+// KVHEADS, HD), see store_*.wgsl.
 // One launch instead of three. A workgroup computes one head of one column, the first HEADS those of q, the others those of
 // k with the head of v beside it. Grid: x is the head, y the column.
 // Constants: HEADS, KVHEADS, HD (even), NROT (even, at most HD), NORM (0 leaves out the norms; wq and wk are then not read), WG.
@@ -16,8 +16,6 @@ struct Params {
 @group(1) @binding(3) var<storage, read> v: array<f32>;
 @group(1) @binding(4) var<storage, read_write> q: array<f32>;
 @group(1) @binding(5) var<storage, read_write> k: array<f32>;
-@group(1) @binding(6) var<storage, read_write> keys: array<u32>;
-@group(1) @binding(7) var<storage, read_write> values: array<u32>;
 @group(1) @binding(8) var<uniform> params: Params;
 
 const PAIRS: u32 = NROT / 2u;
@@ -73,7 +71,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
   }
   let to = ((frame.pos + c) * KVHEADS + h) * (HD / 2u);
   for (var i = t; i < HD / 2u; i += WG) {
-    keys[to + i] = f32_to_half(head[2u * i]) | (f32_to_half(head[2u * i + 1u]) << 16u);
-    values[to + i] = f32_to_half(v[base + 2u * i]) | (f32_to_half(v[base + 2u * i + 1u]) << 16u);
+    put_key(to + i, head[2u * i], head[2u * i + 1u]);
+    put_value(to + i, v[base + 2u * i], v[base + 2u * i + 1u]);
   }
 }

@@ -1,0 +1,11 @@
+// Decode helper: rows of a cache of halves in pairs, (capacity, KVHEADS, HD/2), for heads of any even size.
+@group(1) @binding(8) var<storage, read> keys: array<u32>;
+@group(1) @binding(9) var<storage, read> values: array<u32>;
+
+fn key_pair(at: u32) -> vec2<f32> {
+  return unpack2x16float(keys[at]);
+}
+
+fn value_pair(at: u32) -> vec2<f32> {
+  return unpack2x16float(values[at]);
+}
