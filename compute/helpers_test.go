@@ -31,12 +31,17 @@ var (
 	onRef = &kind{"ref", func(testing.TB) op.Device { return compute.OpenRef() }, 0}
 	onGPU = &kind{"gpu", openGPU, 1 << 20}
 	kinds = []*kind{onRef, onGPU}
+
+	// onDefaults is a GPU that grants what every one does: bindings of 128 MiB, 16 KiB of workgroup memory, 256 threads, 8 storage buffers.
+	onDefaults = &kind{"gpu with default limits", func(t testing.TB) op.Device { return openGPUWith(t, true) }, 1 << 20}
 )
 
 // openGPU fails without an adapter, unless POOLED_NO_GPU=1 says that this machine is known to have none.
-func openGPU(t testing.TB) op.Device {
+func openGPU(t testing.TB) op.Device { return openGPUWith(t, false) }
+
+func openGPUWith(t testing.TB, defaults bool) op.Device {
 	t.Helper()
-	dev, err := compute.OpenGPU(context.Background(), compute.GPUOptions{Log: func(line string) { t.Log(line) }})
+	dev, err := compute.OpenGPU(context.Background(), compute.GPUOptions{DefaultLimits: defaults, Log: func(line string) { t.Log(line) }})
 	if errors.Is(err, op.ErrNoAdapter) && os.Getenv("POOLED_NO_GPU") == "1" {
 		t.Skipf("SKIPPED, NOT TESTED: no GPU adapter and POOLED_NO_GPU=1: %v", err)
 	}
