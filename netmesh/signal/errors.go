@@ -23,6 +23,8 @@ var (
 	ErrBacklog = errors.New("too many messages waiting")
 	// ErrTooLarge: a message over MaxMessage.
 	ErrTooLarge = errors.New("message too large")
+	// ErrCertificate: the files of a server's certificate can't be used.
+	ErrCertificate = errors.New("the TLS certificate can't be used")
 	// ErrNoServer: a server list in which nothing can be used.
 	ErrNoServer = errors.New("no usable server")
 )

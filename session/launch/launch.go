@@ -74,13 +74,7 @@ func Open(ctx context.Context, s Spec) (*Room, error) {
 			return nil, err
 		}
 	}
-	for try := 1; ; try++ {
-		err = r.connect(ctx, s, servers, local)
-		if !errors.Is(err, netmesh.ErrIDTaken) || !fresh || try == codeTries {
-			break
-		}
-		s.Code = string(invite.NewCode())
-	}
+	err = s.register(fresh, func() error { return r.connect(ctx, s, servers, local) })
 	if err != nil {
 		if r.engine != nil {
 			err = errors.Join(err, r.engine.Close())
@@ -88,6 +82,17 @@ func Open(ctx context.Context, s Spec) (*Room, error) {
 		return nil, meshProblem(err, s, servers)
 	}
 	return r, nil
+}
+
+// register connects; while a fresh code turns out to be taken, it draws another one.
+func (s *Spec) register(fresh bool, connect func() error) error {
+	for try := 1; ; try++ {
+		err := connect()
+		if !errors.Is(err, netmesh.ErrIDTaken) || !fresh || try == codeTries {
+			return err
+		}
+		s.Code = string(invite.NewCode())
+	}
 }
 
 // fill settles code and name.
