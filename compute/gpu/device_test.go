@@ -65,6 +65,16 @@ func TestKernelErrors(t *testing.T) {
 	if !errors.Is(err, op.ErrKernel) || !strings.Contains(err.Error(), "silu_mul") {
 		t.Errorf("a workgroup of 5000: got %v, want ErrKernel naming the kernel", err)
 	}
+	d.do(func() error {
+		granted := d.limits.max_workgroup_storage
+		d.limits.max_workgroup_storage = 1000
+		_, err = d.pipeline("topk_slice", shaders.Consts{"WIDTH": 4096, "SLICES": 2})
+		d.limits.max_workgroup_storage = granted
+		return nil
+	})
+	if !errors.Is(err, op.ErrKernel) || !strings.Contains(err.Error(), "the device grants 1000") {
+		t.Errorf("too much workgroup memory: got %v, want ErrKernel with both numbers", err)
+	}
 	p, in, out := identity(t, d, 8) // the device still works
 	if err := p.Run(context.Background(), op.Frame{N: 1}, in, out); err != nil {
 		t.Error(err)

@@ -203,6 +203,9 @@ func (d *Device) pipeline(name string, consts shaders.Consts) (*wgpu.ComputePipe
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", op.ErrKernel, err)
 	}
+	if err := d.fits(source); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", op.ErrKernel, name, err)
+	}
 	l, err := d.layoutOf(k.Bindings, k.Weights)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", op.ErrKernel, name, err)
@@ -223,6 +226,19 @@ func (d *Device) pipeline(name string, consts shaders.Consts) (*wgpu.ComputePipe
 	}
 	d.shared.pipelines[key] = p
 	return p, nil
+}
+
+// fits compares a kernel's workgroup memory with what the device grants. The library checks threads and bindings, but not this; a driver
+// may then do anything.
+func (d *Device) fits(source string) error {
+	need, err := shaders.WorkgroupMemory(source)
+	if err != nil {
+		return err
+	}
+	if most := int64(d.limits.max_workgroup_storage); need > most {
+		return fmt.Errorf("it needs %d bytes of workgroup memory, the device grants %d", need, most)
+	}
+	return nil
 }
 
 func pipelineKey(name string, consts shaders.Consts) string {
