@@ -103,7 +103,9 @@ var families = []Kernel{
 	{Name: "experts_tile", Consts: []string{"COLS", "F", "USED", "BY_COLUMN", "ACT", "TX", "BK", "FAST_HALF"}, Bindings: "rrrwu"},
 	{Name: "gate_up", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
 	{Name: "gate_up_cols", near: true, Helpers: []string{"rows_cols"}, Consts: mergedConsts, Bindings: "rrwwwu"},
-	{Name: "gemm", Consts: []string{"COLS", "BM", "BN", "BK", "UNROLL", "ACC", "FAST_HALF"}, Bindings: "rwu"},
+	{Name: "gemm", Helpers: []string{"tile"}, Consts: append(slices.Clip(tileConsts), "ACC"), Bindings: "rwu"},
+	{Name: "gemm3", Helpers: []string{"tile"}, Consts: tileConsts, Bindings: "rwwwu"},
+	{Name: "gemm_gate_up", Helpers: []string{"tile"}, Consts: tileConsts, Bindings: "rwwwu"},
 	{Name: "matvec", near: true, Helpers: []string{"rows"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec_cols", near: true, Helpers: []string{"rows_cols"}, Consts: matvecConsts, Bindings: "rrwu"},
 	{Name: "matvec3", near: true, Helpers: []string{"rows"}, Consts: mergedConsts, Bindings: "rrwwwu"},
@@ -112,6 +114,7 @@ var families = []Kernel{
 
 var (
 	matvecConsts = []string{"COLS", "WG", "LANES", "ROWS", "ACC", "NORM", "FAST_HALF"}
+	tileConsts   = []string{"COLS", "TY", "TX", "BK", "FAST_HALF"}
 	mergedConsts = []string{"COLS", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
 	expertConsts = []string{"COLS", "F", "USED", "WG", "LANES", "ROWS", "NORM", "FAST_HALF"}
 	lanesConsts  = []string{"HEADS", "KVHEADS", "HD", "SPLITS", "STEP", "DIRECT_MAX", "HELD"}

@@ -18,7 +18,7 @@ const (
 	byColumnY  shape = iota // (x, columns, z)
 	byColumnX               // (columns, y, z)
 	byAll                   // (x, y, z) whatever the columns
-	byTile                  // (x, columns/tile, z)
+	byTile                  // (x, columns/tile, z), with another tile in the _cols form
 	byPairs                 // (x, tiles of pairs of columns and experts, 1)
 	byMatVec                // (1, y, z) with the plain kernel for one column, (columns/4, y, z) with the _cols kernel for more
 	bySplit                 // (x, columns, splits) of attention
@@ -52,9 +52,12 @@ type record struct {
 	params           []uint32
 	shape            shape
 	x, y, z          uint32
+	colsX            uint32         // x of the _cols form of byTile
 	colsY, colsZ     uint32         // y and z of the _cols form
 	columns          int            // workgroups of a column of byColumnX; 0: one
 	tile             int            // columns of a workgroup of byTile, pairs of one of byPairs
+	colsTile         int            // columns of a workgroup of byTile in its _cols form
+	few              int            // columns up to which byTile doesn't take that form
 	pairs            op.ExpertsSize // of byPairs
 	attend           attendShape
 	bytes            int64   // of weights read for a column
@@ -266,7 +269,7 @@ func (b *builder) matVec(name string, out op.Buffer, w op.Weight, x op.Buffer, a
 	}
 	for i := range t.pieces {
 		if b.gemm(t) {
-			b.add(b.gemmRecord(name, m[0], t, i, m[1], acc), m[0], m[1])
+			b.add(b.p.dev.gemmRecord(name, m[0], t, i, m[1], acc), m[0], m[1])
 			continue
 		}
 		b.add(b.p.dev.matVecRecord(name, m[0], t, i, m[1], acc, b.wide()), m[0], m[1])

@@ -39,8 +39,7 @@ func TestKernelsCompile(t *testing.T) {
 	values := shaders.Consts{"COLS": 192, "WIDTH": 192, "WG": 64, "LANES": 32, "ACC": 1, "HEADS": 3, "KVHEADS": 1, "HD": 64, "NROT": 64,
 		"NORM": 1, "SPLITS": 64, "STEP": 64, "DIRECT_MAX": 256, "HELD": 3, "TEAM": 2, "MATES": 1, "QUERIES": 32, "BD": 16, "BV": 16, "SLICES": 1, "ROWS": 4, "FAST_HALF": 0, "FIRST": 64,
 		"CHANNELS": 192, "TAPS": 4, "KEYHEADS": 1, "DIM": 32, "COLUMNS": 32, "GROUPS": 2, "EXPERTS": 8, "USED": 2, "F": 64, "LIST": 1,
-		"BM": 64, "BN": 64, "BK": 16, "UNROLL": 4,
-		"WORDS": 2, "TILE": 16, "BY_COLUMN": 1, "ACT": 1, "TX": 4}
+		"BM": 64, "BN": 64, "BK": 16, "WORDS": 2, "TILE": 16, "BY_COLUMN": 1, "ACT": 1, "TY": 8, "TX": 8}
 	for _, o := range []Options{{}, {DefaultLimits: true}} {
 		d := openTest(t, o)
 		for _, k := range shaders.Kernels() {

@@ -89,22 +89,21 @@ func (f *fuser) next() (n int, err error) {
 			return f.add(r, 3), nil
 		}
 	}
-	if recs[0].wide {
-		return f.add(recs[0], 1), nil
-	}
 	if len(recs) >= 3 && recs[0].tail == recs[2].tail {
 		if r, ok, err := f.gateUp(recs[0], recs[1], recs[2]); ok || err != nil {
 			return f.add(r, 3), err
 		}
 	}
-	if r, n, err := f.expertGateUp(); n > 0 || err != nil {
-		return f.add(r, n), err
+	if !recs[0].wide {
+		if r, n, err := f.expertGateUp(); n > 0 || err != nil {
+			return f.add(r, n), err
+		}
 	}
 	if r, n, err := f.matVec3(); n > 0 || err != nil {
 		return f.add(r, n), err
 	}
 	r := recs[0]
-	if a, ok := r.args.(matVecArgs); ok {
+	if a, ok := r.args.(matVecArgs); ok && !r.wide {
 		f.norm(&r, a.x)
 	}
 	return f.add(r, 1), nil
@@ -212,6 +211,9 @@ func (f *fuser) startsGateUp(i int) bool {
 }
 
 func (f *fuser) merged(ws []*weight, outs []*buffer, x *buffer) record {
+	if f.recs[0].wide {
+		return f.d.gemm3(ws, outs, x)
+	}
 	cols := ws[0].spec.Cols
 	views := []view{x.view(), x.view()}
 	ends := []uint32{}
@@ -246,6 +248,9 @@ func (f *fuser) gateUp(a, b, c record) (record, bool, error) {
 	}
 	if ok, err := f.d.merge([]*weight{g.w, u.w}); !ok || err != nil {
 		return record{}, false, err
+	}
+	if a.wide {
+		return f.d.gemmGateUp(g, u, s), true, nil
 	}
 	rows, cols := g.w.spec.Rows, g.w.spec.Cols
 	sh := f.d.matVecShape(2*rows, cols, g.w.format).pairs()

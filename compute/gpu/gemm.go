@@ -2,46 +2,104 @@ package gpu
 
 import "pooled/shaders"
 
-// tile is how a product with many columns is cut: rows and columns of a workgroup, and how many values of a row at a time.
-type tile struct{ rows, cols, depth, unroll int }
+// tile is how a product with many columns is cut (tile.wgsl): 8 ty rows and 8 tx columns for 256 threads, depth values of a row at a
+// time.
+type tile struct{ ty, tx, depth int }
 
-// memory is the workgroup memory of a tile in bytes.
-func (t tile) memory() int { return 4 * t.depth * (t.rows + t.cols) }
-
-const (
-	gemmWG   = 256
-	foldRows = 32768 // tiles of rows in a line of the grid
-	busy     = 500   // big tiles that fill a big GPU evenly
+// The tiles that were fastest (docs/kernels.md). The big one decodes and reads each value less often; the small one keeps more of
+// a GPU busy with few columns or rows.
+var (
+	bigTile   = tile{8, 16, 32}
+	smallTile = tile{4, 8, 32}
 )
 
-// gemmTile follows from the matrix, the columns of the program and the bytes of workgroup memory that the device grants. A big tile reads each value from
-// workgroup memory less often; small ones fill all parts of a GPU more evenly (docs/kernels.md).
-func gemmTile(rows, cols, memory int) tile {
-	t := tile{64, 64, 32, 4}
-	if (rows+127)/128*((cols+127)/128) >= busy {
-		t.rows, t.cols = 128, 128
-	}
-	for t.memory() > memory {
+const (
+	foldRows = 32768 // tiles of rows in a line of the grid
+	busyTile = 66    // big tiles that keep a big GPU busier than four times as many small ones
+)
+
+func (t tile) rows() int { return 8 * t.ty }
+func (t tile) cols() int { return 8 * t.tx }
+
+// memory is the workgroup memory of a tile in bytes.
+func (t tile) memory() int { return 16 * (t.depth / 4) * (t.rows() + 1 + t.cols() + 1) }
+
+// within is the tile in that many bytes of workgroup memory.
+func (t tile) within(memory int) tile {
+	for t.memory() > memory && t.depth > 16 {
 		t.depth /= 2
 	}
 	return t
 }
 
-// gemmRecord multiplies one piece of a matrix with all columns of a wide program. Its twin is matVecRecord.
-func (b *builder) gemmRecord(name string, out *buffer, w *weight, i int, x *buffer, acc uint32) record {
-	d, p := b.p.dev, w.pieces[i]
-	t := gemmTile(p.rows, b.p.cols, int(d.limits.max_workgroup_storage))
-	if d.tile != (tile{}) {
-		t = d.tile
-	}
-	n := groups(p.rows, t.rows)
-	return record{op: name, kernel: w.format.kernel("gemm", ""), shape: byTile, tile: t.cols,
-		x: min(n, foldRows), z: groups(int(n), foldRows), bytes: p.bytes(),
-		consts: shaders.Consts{"COLS": uint32(w.spec.Cols), "BM": uint32(t.rows), "BN": uint32(t.cols), "BK": uint32(t.depth), "UNROLL": uint32(t.unroll),
-			"ACC": acc, "FAST_HALF": d.fastHalf},
-		views:  []view{x.view(), out.view()},
-		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), 0}, matrix: w, piece: i, at: 3}
+func (t tile) consts(cols int, fastHalf uint32) shaders.Consts {
+	return shaders.Consts{"COLS": uint32(cols), "TY": uint32(t.ty), "TX": uint32(t.tx), "BK": uint32(t.depth), "FAST_HALF": fastHalf}
 }
+
+// fewColumns is the number of columns up to which small tiles are better for a matrix of that many rows: those that big tiles
+// would leave too few workgroups.
+func fewColumns(rows int) int {
+	if each := int(groups(rows, bigTile.rows())); each < busyTile {
+		return (busyTile - 1) / each * bigTile.cols()
+	}
+	return 0
+}
+
+// tiled makes r a launch of that kernel for products with a matrix of rows rows and of w's layout, of which a tile has 1/parts of
+// its own number.
+func (d *Device) tiled(r record, kernel string, w *weight, rows, parts int) record {
+	memory, cols := int(d.limits.max_workgroup_storage), w.spec.Cols
+	small, big := smallTile.within(memory), bigTile.within(memory) // the form for few columns, and the other; or big alone
+	r.few = fewColumns(rows * parts)
+	if d.tile != (tile{}) {
+		r.few, big = 0, d.tile
+	}
+	r.kernel, r.shape, r.matrix = w.format.kernel(kernel, ""), byTile, w
+	if r.few > 0 {
+		r.cols, r.colsTile, r.colsConsts = r.kernel, big.cols(), big.consts(cols, d.fastHalf)
+		r.colsX, r.colsZ = lines(groups(rows, big.rows()/parts))
+		big = small
+	}
+	r.tile, r.consts = big.cols(), big.consts(cols, d.fastHalf)
+	r.x, r.z = lines(groups(rows, big.rows()/parts))
+	return r
+}
+
+// lines spreads n tiles of rows over x and z; y is for the columns.
+func lines(n uint32) (x, z uint32) { return min(n, foldRows), groups(int(n), foldRows) }
 
 // gemm says whether a product is one for gemmRecord.
 func (b *builder) gemm(w *weight) bool { return b.wide() && !w.format.any() && !b.p.dev.plain }
+
+// gemmRecord multiplies one piece of a matrix with all columns of a wide program. Its twin is matVecRecord.
+func (d *Device) gemmRecord(name string, out *buffer, w *weight, i int, x *buffer, acc uint32) record {
+	p := w.pieces[i]
+	r := d.tiled(record{op: name, views: []view{x.view(), out.view()}, bytes: p.bytes(), args: matVecArgs{out, w, x, acc},
+		params: []uint32{uint32(p.rows), uint32(p.row0), uint32(out.width), 0}, piece: i, at: 3}, "gemm", w, p.rows, 1)
+	r.set("ACC", acc)
+	return r
+}
+
+// gemm3 multiplies up to three matrices that lie behind each other with the same columns.
+func (d *Device) gemm3(ws []*weight, outs []*buffer, x *buffer) record {
+	r := record{op: "MatVec", views: []view{x.view()}, at: 3}
+	ends := []uint32{}
+	rows := 0
+	for i, w := range ws {
+		rows += w.spec.Rows
+		r.bytes += w.bytes
+		ends = append(ends, uint32(rows))
+		r.views = append(r.views, outs[i].view())
+	}
+	if len(ws) == 2 {
+		r.views = append(r.views, whole(d.shared.sink))
+	}
+	r.params = []uint32{uint32(rows), ends[0], ends[1], 0}
+	return d.tiled(r, "gemm3", ws[0], rows, 1)
+}
+
+// gemmGateUp multiplies gate and up, which lie behind each other, and forms their product.
+func (d *Device) gemmGateUp(g, u matVecArgs, s siluArgs) record {
+	return d.tiled(record{op: "MatVec, SiluMul", bytes: g.w.bytes + u.w.bytes, params: []uint32{uint32(g.w.spec.Rows), 0}, at: 1,
+		views: []view{g.x.view(), g.out.view(), u.out.view(), s.out.view()}}, "gemm_gate_up", g.w, g.w.spec.Rows, 2)
+}

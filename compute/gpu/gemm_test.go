@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"pooled/compute/op"
 	"pooled/compute/quant"
-	"pooled/shaders"
 )
 
 // product records out = w x and then out += w x for wide columns, and returns the first n columns of out.
@@ -30,33 +30,118 @@ func product(t testing.TB, d *Device, w op.Weight, in []float32, n, cols int) []
 	return o.Hidden
 }
 
-// The tiled product of every layout gives what the products column by column give, for every tile, with rows and columns that
-// fill no tile, with matrices in pieces and with WebGPU's default limits.
+// wave is n small values of both signs.
+func wave(n int) []float32 {
+	in := make([]float32, n)
+	for i := range in {
+		in[i] = float32(math.Sin(float64(i*i%1009))) * 0.1
+	}
+	return in
+}
+
+// The tiled product of every layout gives what the products column by column give, for every tile, with rows, columns and octets
+// that fill no tile, and with WebGPU's default limits.
 func TestGemmEqualsMatVec(t *testing.T) {
-	for _, o := range []Options{{}, {DefaultLimits: true}} {
-		d := openTest(t, o)
-		for _, f := range shaders.Formats {
-			typ := typeOf(t, f.Name)
-			for i, shape := range []tile{{}, {64, 64, 8, 8}, {128, 64, 8, 2}, {64, 128, 16, 1}, {128, 128, 8, 4}} {
-				if o.DefaultLimits && i != 0 || i > 0 && f.Name != "q5_1" {
-					continue
-				}
-				const rows, cols, n, most = 200, 256, 77, 80
-				w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typ, Rows: rows, Cols: cols, Src: &finite{}}))
-				in := make([]float32, n*cols)
-				for i := range in {
-					in[i] = float32(math.Sin(float64(i*i%1009))) * 0.1
-				}
-				d.plain = true
-				want := product(t, d, w, in, n, most)
-				d.plain, d.tile = false, shape
-				got := product(t, d, w, in, n, most)
-				d.tile = tile{}
+	plain := openTest(t, Options{})
+	plain.plain = true
+	tight := openTest(t, Options{DefaultLimits: true})
+	for _, c := range []struct {
+		layouts    []string
+		rows, cols int
+		n, most    int
+		tiles      []tile
+	}{
+		{[]string{"bf16", "f32", "q4_0", "q4_1", "q4_k", "q5_k", "q6_k", "q8_0"}, 77, 256, 33, 48, []tile{{}, bigTile}},
+		{[]string{"f16"}, 201, 264, 17, 32, []tile{{}, bigTile, {8, 16, 16}}},
+		{[]string{"q5_1"}, 201, 256, 100, 112, []tile{{}, smallTile, bigTile, {8, 16, 16}}},
+		{[]string{"q8_0"}, 65, 32, 512, 512, []tile{{}, bigTile}},
+	} {
+		for _, layout := range c.layouts {
+			load := func(d *Device) op.Weight {
+				return must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typeOf(t, layout), Rows: c.rows, Cols: c.cols, Src: &finite{}}))
+			}
+			in := wave(c.n * c.cols)
+			want := product(t, plain, load(plain), in, c.n, c.most)
+			for _, shape := range c.tiles {
+				w := load(tight)
+				tight.tile = shape.within(int(tight.limits.max_workgroup_storage))
+				got := product(t, tight, w, in, c.n, c.most)
 				w.Close()
-				near(t, fmt.Sprintf("%s, tile %v", f.Name, shape), got, want, 1e-5)
+				near(t, fmt.Sprintf("%s, tile %v", layout, shape), got, want, 1e-5)
 			}
 		}
 	}
+}
+
+// Matrices of the same activations are one launch, gate and up with their product too. Every buffer then holds what single launches
+// leave there, whichever tile computes it.
+func TestGemmFused(t *testing.T) {
+	const width, a, b, ff, n, most = 256, 72, 40, 100, 50, 64
+	d := openTest(t, Options{})
+	in := wave(n * width)
+	buffer := func(width int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", width, most)) }
+	x, outs := buffer(width), []op.Buffer{buffer(a), buffer(b), buffer(b), buffer(ff), buffer(ff), buffer(ff)}
+	run := func(plain bool, shape tile) (got [][]float32, launches int64) {
+		d.plain, d.tile = plain, shape
+		defer func() { d.plain, d.tile = false, tile{} }()
+		var ws []op.Weight
+		for _, rows := range []int{a, b, b, ff, ff} {
+			src := &finite{blocks{at: 34 * rows % 4096}}
+			ws = append(ws, must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q6_K, Rows: rows, Cols: width, Src: src})))
+		}
+		for out := range outs {
+			r := d.Program("fused", most)
+			r.Input(x)
+			for i, w := range ws {
+				r.MatVec(outs[i], w, x)
+			}
+			r.SiluMul(outs[5], outs[3], outs[4])
+			r.Output(outs[out])
+			p := must[op.Program](t)(r.Build())
+			o := op.Out{Hidden: make([]float32, n*outs[out].Width())}
+			before := d.Stats().Launches
+			if err := p.Run(context.Background(), op.Frame{N: n}, in, &o); err != nil {
+				t.Fatal(err)
+			}
+			launches = d.Stats().Launches - before
+			got = append(got, o.Hidden)
+			p.Close()
+		}
+		for _, w := range ws {
+			w.Close()
+		}
+		return got, launches
+	}
+	want, _ := run(true, tile{})
+	for _, shape := range []tile{{}, bigTile} {
+		got, launches := run(false, shape)
+		if launches != 2 {
+			t.Errorf("%d launches, want 2", launches)
+		}
+		for i := range want {
+			near(t, fmt.Sprintf("buffer %d, tile %v", i, shape), got[i], want[i], 1e-5)
+		}
+	}
+}
+
+// A matrix in pieces: each is a launch, and big enough for big tiles.
+func TestGemmPieces(t *testing.T) {
+	const rows, cols = 4300, 32
+	d := openTest(t, Options{})
+	load := func() op.Weight {
+		return must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: rows, Cols: cols, Src: &finite{}}))
+	}
+	in := wave(40 * cols)
+	d.plain = true
+	want := product(t, d, load(), in, 40, 48)
+	most := d.info.MaxBinding
+	d.plain, d.info.MaxBinding = false, 64*1024
+	w := load()
+	d.info.MaxBinding = most
+	if pieces := w.(*weight).pieces; len(pieces) != 3 || pieces[1].rows != 2048 {
+		t.Fatalf("%d pieces, the second of %d rows; want 3, 2048 rows", len(pieces), pieces[1].rows)
+	}
+	near(t, "pieces", product(t, d, w, in, 40, 48), want, 1e-5)
 }
 
 // typeOf is a weight format stored in that layout.
@@ -88,69 +173,75 @@ func near(t testing.TB, what string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Big tiles need many rows and columns; workgroup memory bounds their depth.
+// Small matrices and few columns have small tiles, which fit everywhere; big ones are less deep with little workgroup memory.
 func TestGemmTile(t *testing.T) {
-	for _, c := range []struct {
-		rows, cols int
-		memory     int
-		want       tile
-	}{
-		{17408, 512, 49152, tile{128, 128, 32, 4}},
-		{17408, 512, 32768, tile{128, 128, 32, 4}},
-		{17408, 512, 16384, tile{128, 128, 16, 4}},
-		{17408, 128, 49152, tile{64, 64, 32, 4}},
-		{6144, 512, 49152, tile{64, 64, 32, 4}},
-		{1024, 512, 16384, tile{64, 64, 32, 4}},
-		{48, 64, 16384, tile{64, 64, 32, 4}},
-	} {
-		if got := gemmTile(c.rows, c.cols, c.memory); got != c.want {
-			t.Errorf("%d rows, %d columns, %d bytes: got %v, want %v", c.rows, c.cols, c.memory, got, c.want)
+	for rows, want := range map[int]int{17408: 0, 6144: 0, 4224: 0, 4160: 128, 2048: 256, 1024: 512, 64: 65 * 128} {
+		if got := fewColumns(rows); got != want {
+			t.Errorf("%d rows: small tiles up to %d columns, want %d", rows, got, want)
 		}
+	}
+	for memory, want := range map[int]tile{49152: {8, 16, 32}, 32768: {8, 16, 32}, 16384: {8, 16, 16}} {
+		if got := bigTile.within(memory); got != want || got.memory() > memory {
+			t.Errorf("in %d bytes: got %v, want %v", memory, got, want)
+		}
+	}
+	if got := smallTile.within(16384); got != smallTile || got.memory() > 16384 {
+		t.Errorf("small tile: got %v of %d bytes, want %v", got, got.memory(), smallTile)
 	}
 }
 
-// BenchmarkGemm reports wide products of the catalogue's shapes, by the tile; "auto" is what a model gets.
+// BenchmarkGemm reports wide products of the catalogue's shapes; "auto" is what a model gets.
 func BenchmarkGemm(b *testing.B) {
 	d := openTest(b, Options{})
 	if d.Info().Software {
 		b.Skip("left out on a software adapter")
 	}
 	for _, typ := range []quant.Type{quant.Q8_0, quant.Q4_0, quant.Q6_K} {
-		for _, s := range [][2]int{{1024, 2048}, {2048, 2048}, {6144, 2048}, {2048, 6144}, {17408, 5120}, {5120, 17408}} {
+		for _, s := range [][2]int{{17408, 5120}, {5120, 17408}, {6144, 2048}, {2048, 6144}, {2048, 2048}, {1024, 2048}} {
 			x := bench{b, d}
 			w := x.typed(typ, s[0], s[1])
-			for _, shape := range []tile{{}, {64, 64, 32, 4}, {128, 64, 32, 4}, {128, 128, 32, 4}} {
-				for _, n := range []int{512, 128} {
+			for _, shape := range []tile{{}, smallTile, {8, 8, 32}, bigTile} {
+				for _, n := range []int{512, 256, 128, 64, 32} {
 					name := "auto"
 					if shape != (tile{}) {
-						name = fmt.Sprintf("%d,%d,%d,%d", shape.rows, shape.cols, shape.depth, shape.unroll)
+						name = fmt.Sprintf("%dx%d", shape.rows(), shape.cols())
 					}
-					if (n != 512 || typ != quant.Q8_0) && shape != (tile{}) {
+					if (n != 512 || typ != quant.Q8_0) && shape == (tile{}) == (typ == quant.Q8_0) {
 						continue
 					}
-					b.Run(fmt.Sprintf("%v/%dx%d/%s/n=%d", typ, s[0], s[1], name, n), func(b *testing.B) {
-						d.tile = shape
-						defer func() { d.tile = tile{} }()
-						in, out := must[op.Buffer](b)(d.Buffer("x", s[1], n)), must[op.Buffer](b)(d.Buffer("out", s[0], n))
-						defer in.Close()
-						defer out.Close()
-						const launches = 8
-						r := d.Program("gemm", n)
-						for range launches {
-							r.MatVec(out, w, in)
-						}
-						p := must[op.Program](b)(r.Build())
-						defer p.Close()
-						for b.Loop() {
-							x.run(p, op.Frame{N: n}, nil, nil)
-						}
-						per := b.Elapsed().Seconds() / float64(b.N) / launches
-						b.ReportMetric(per*1e6, "us/launch")
-						b.ReportMetric(2*float64(s[0])*float64(s[1])*float64(n)/per/1e12, "TFLOPS")
-					})
+					b.Run(fmt.Sprintf("%v/%dx%d/n=%d/%s", typ, s[0], s[1], n, name), func(b *testing.B) { x.gemm(b, w, shape, n) })
 				}
 			}
 			w.Close()
 		}
 	}
+}
+
+// gemm times wide products with one matrix and one tile.
+func (x bench) gemm(b *testing.B, w op.Weight, shape tile, n int) {
+	d, s := x.d, w.Spec()
+	d.tile = shape
+	defer func() { d.tile = tile{} }()
+	in, out := must[op.Buffer](b)(d.Buffer("x", s.Cols, n)), must[op.Buffer](b)(d.Buffer("out", s.Rows, n))
+	defer in.Close()
+	defer out.Close()
+	const launches = 8
+	r := d.Program("gemm", n)
+	for range launches {
+		r.MatVecAdd(out, w, in)
+	}
+	began := time.Now()
+	p := must[op.Program](b)(r.Build())
+	built := time.Since(began)
+	defer p.Close()
+	for range 3 { // the clock rises
+		x.run(p, op.Frame{N: n}, nil, nil)
+	}
+	for b.Loop() {
+		x.run(p, op.Frame{N: n}, nil, nil)
+	}
+	per := b.Elapsed().Seconds() / float64(b.N) / launches
+	b.ReportMetric(per*1e6, "us/launch")
+	b.ReportMetric(built.Seconds()*1e3, "build-ms")
+	b.ReportMetric(2*float64(s.Rows)*float64(s.Cols)*float64(n)/per/1e12, "TFLOPS")
 }

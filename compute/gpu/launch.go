@@ -100,6 +100,9 @@ func (p *program) launch(at uint32, whole bool) (cut bool, err error) {
 			y = uint32(n)
 		case byTile:
 			y = groups(n, s.tile)
+			if s.cols != nil && n > s.few {
+				pipe, x, y, z = s.cols, s.colsX, groups(n, s.colsTile), s.colsZ
+			}
 		case byPairs:
 			y = uint32(mostTiles(s.pairs, n, s.tile))
 		case byColumnX:

@@ -76,10 +76,13 @@ type planned struct {
 	group     *wgpu.BindGroup
 	shape     shape
 	x, y, z   uint32
+	colsX     uint32
 	colsY     uint32
 	colsZ     uint32
 	columns   int            // workgroups of a column of byColumnX
 	tile      int            // columns of a workgroup of byTile, pairs of one of byPairs
+	colsTile  int            // columns of a workgroup of byTile in its other form
+	few       int            // columns up to which byTile doesn't take that form
 	pairs     op.ExpertsSize // of byPairs
 	attend    attendShape
 	bytes     int64 // of weights read for a column
@@ -232,12 +235,14 @@ func (p *program) plan(r *record, paramOff int64) error {
 	if k.Bindings[len(k.Bindings)-1] == 'u' {
 		views = append(views, view{buf: p.params, off: paramOff, size: int64(len(paramBytes(r.params)))})
 	}
-	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsY: r.colsY, colsZ: r.colsZ, columns: max(r.columns, 1), tile: r.tile, pairs: r.pairs, attend: r.attend, bytes: r.bytes, perPos: r.perPos, tail: r.tail}
+	s := planned{shape: r.shape, x: max(r.x, 1), y: max(r.y, 1), z: max(r.z, 1), colsX: r.colsX, colsY: r.colsY, colsZ: r.colsZ,
+		columns: max(r.columns, 1), tile: r.tile, colsTile: r.colsTile, few: r.few, pairs: r.pairs, attend: r.attend, bytes: r.bytes,
+		perPos: r.perPos, tail: r.tail}
 	var err error
 	if s.one, err = d.pipeline(r.kernel, r.consts); err != nil {
 		return err
 	}
-	if r.cols != "" {
+	if r.cols != "" && (r.shape != byTile || p.cols > r.few) {
 		if s.cols, err = d.pipeline(r.cols, r.colsConsts); err != nil {
 			return err
 		}
