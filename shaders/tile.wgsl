@@ -51,10 +51,11 @@ fn fetches_x(t: u32) -> bool { return X_TASKS == 256u || t >= 256u - X_TASKS; }
 // x_task is the number of a thread that fetches activations among those that do.
 fn x_task(t: u32) -> u32 { return (t + X_TASKS) % 256u; }
 
-// fetch reads octet o of the rows, if there is one: w is where the thread's row begins, c where its columns do.
+// fetch reads octet o and up of the rows, w is where the thread's row begins, c where its columns do. Behind the end of a row come
+// weights of the next one; the activations for them are zero.
 fn fetch(t: u32, o: u32, w: u32, c: vec4<u32>) -> Fetched {
   var f = Fetched();
-  if (fetches_w(t) && (OCTETS % STEP == 0u || o + t % STEP < OCTETS)) {
+  if (fetches_w(t)) {
     f.q = quants(w + o);
     f.s = scale_of(w + o);
   }
