@@ -15,7 +15,7 @@ var (
 
 const (
 	foldRows = 32768 // tiles of rows in a line of the grid
-	busyTile = 66    // big tiles that keep a big GPU busier than four times as many small ones
+	busyTile = 66    // big tiles that keep a big GPU as busy as four times as many small ones
 )
 
 func (t tile) rows() int { return 8 * t.ty }
@@ -36,32 +36,26 @@ func (t tile) consts(cols int, fastHalf uint32) shaders.Consts {
 	return shaders.Consts{"COLS": uint32(cols), "TY": uint32(t.ty), "TX": uint32(t.tx), "BK": uint32(t.depth), "FAST_HALF": fastHalf}
 }
 
-// fewColumns is the number of columns up to which small tiles are better for a matrix of that many rows: those that big tiles
-// would leave too few workgroups.
+// fewColumns is the number of columns up to which small tiles are better for a matrix of that many rows: those of one small tile, or
+// those that big tiles would leave too few workgroups.
 func fewColumns(rows int) int {
-	if each := int(groups(rows, bigTile.rows())); each < busyTile {
-		return (busyTile - 1) / each * bigTile.cols()
-	}
-	return 0
+	each := int(groups(rows, bigTile.rows())) // tiles of as many columns as one has
+	return max(smallTile.cols(), (busyTile-1)/each*bigTile.cols())
 }
 
 // tiled makes r a launch of that kernel for products with a matrix of rows rows and of w's layout, of which a tile has 1/parts of
 // its own number.
 func (d *Device) tiled(r record, kernel string, w *weight, rows, parts int) record {
 	memory, cols := int(d.limits.max_workgroup_storage), w.spec.Cols
-	small, big := smallTile.within(memory), bigTile.within(memory) // the form for few columns, and the other; or big alone
-	r.few = fewColumns(rows * parts)
+	small, big := smallTile.within(memory), bigTile.within(memory)
 	if d.tile != (tile{}) {
-		r.few, big = 0, d.tile
+		small, big = d.tile, d.tile
 	}
-	r.kernel, r.shape, r.matrix = w.format.kernel(kernel, ""), byTile, w
-	if r.few > 0 {
-		r.cols, r.colsTile, r.colsConsts = r.kernel, big.cols(), big.consts(cols, d.fastHalf)
-		r.colsX, r.colsZ = lines(groups(rows, big.rows()/parts))
-		big = small
-	}
-	r.tile, r.consts = big.cols(), big.consts(cols, d.fastHalf)
-	r.x, r.z = lines(groups(rows, big.rows()/parts))
+	r.kernel, r.cols, r.shape, r.matrix = w.format.kernel(kernel, ""), w.format.kernel(kernel, ""), byTile, w
+	r.tile, r.colsTile, r.few = small.cols(), big.cols(), fewColumns(rows*parts)
+	r.consts, r.colsConsts = small.consts(cols, d.fastHalf), big.consts(cols, d.fastHalf)
+	r.x, r.z = lines(groups(rows, small.rows()/parts))
+	r.colsX, r.colsZ = lines(groups(rows, big.rows()/parts))
 	return r
 }
 

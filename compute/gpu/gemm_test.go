@@ -54,6 +54,7 @@ func TestGemmEqualsMatVec(t *testing.T) {
 		{[]string{"bf16", "f32", "q4_0", "q4_1", "q4_k", "q5_k", "q6_k", "q8_0"}, 77, 256, 33, 48, []tile{{}, bigTile}},
 		{[]string{"f16"}, 201, 264, 17, 32, []tile{{}, bigTile, {8, 16, 16}}},
 		{[]string{"q5_1"}, 201, 256, 100, 112, []tile{{}, smallTile, bigTile, {8, 16, 16}}},
+		{[]string{"q4_0"}, 4200, 32, 80, 80, []tile{{}}}, // the big tile by choice
 		{[]string{"q8_0"}, 65, 32, 512, 512, []tile{{}, bigTile}},
 	} {
 		for _, layout := range c.layouts {
@@ -124,7 +125,7 @@ func TestGemmFused(t *testing.T) {
 	}
 }
 
-// A matrix in pieces: each is a launch, and big enough for big tiles.
+// A matrix in pieces is a launch for each.
 func TestGemmPieces(t *testing.T) {
 	const rows, cols = 4300, 32
 	d := openTest(t, Options{})
@@ -175,7 +176,7 @@ func near(t testing.TB, what string, got, want []float32, tolerance float64) {
 
 // Small matrices and few columns have small tiles, which fit everywhere; big ones are less deep with little workgroup memory.
 func TestGemmTile(t *testing.T) {
-	for rows, want := range map[int]int{17408: 0, 6144: 0, 4224: 0, 4160: 128, 2048: 256, 1024: 512, 64: 65 * 128} {
+	for rows, want := range map[int]int{17408: 64, 6144: 64, 4224: 64, 4160: 128, 2048: 256, 1024: 512, 64: 65 * 128} {
 		if got := fewColumns(rows); got != want {
 			t.Errorf("%d rows: small tiles up to %d columns, want %d", rows, got, want)
 		}
