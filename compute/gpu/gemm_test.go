@@ -30,8 +30,8 @@ func product(t testing.TB, d *Device, w op.Weight, in []float32, n, cols int) []
 	return o.Hidden
 }
 
-// wave is n small values of both signs.
-func wave(n int) []float32 {
+// ripple is n small values of both signs.
+func ripple(n int) []float32 {
 	in := make([]float32, n)
 	for i := range in {
 		in[i] = float32(math.Sin(float64(i*i%1009))) * 0.1
@@ -61,7 +61,7 @@ func TestGemmEqualsMatVec(t *testing.T) {
 			load := func(d *Device) op.Weight {
 				return must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: typeOf(t, layout), Rows: c.rows, Cols: c.cols, Src: &finite{}}))
 			}
-			in := wave(c.n * c.cols)
+			in := ripple(c.n * c.cols)
 			want := product(t, plain, load(plain), in, c.n, c.most)
 			for _, shape := range c.tiles {
 				w := load(tight)
@@ -79,7 +79,7 @@ func TestGemmEqualsMatVec(t *testing.T) {
 func TestGemmFused(t *testing.T) {
 	const width, a, b, ff, n, most = 256, 72, 40, 100, 50, 64
 	d := openTest(t, Options{})
-	in := wave(n * width)
+	in := ripple(n * width)
 	buffer := func(width int) op.Buffer { return must[op.Buffer](t)(d.Buffer("b", width, most)) }
 	x, outs := buffer(width), []op.Buffer{buffer(a), buffer(b), buffer(b), buffer(ff), buffer(ff), buffer(ff)}
 	run := func(plain bool, shape tile) (got [][]float32, launches int64) {
@@ -132,7 +132,7 @@ func TestGemmPieces(t *testing.T) {
 	load := func() op.Weight {
 		return must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.Q8_0, Rows: rows, Cols: cols, Src: &finite{}}))
 	}
-	in := wave(40 * cols)
+	in := ripple(40 * cols)
 	d.plain = true
 	want := product(t, d, load(), in, 40, 48)
 	most := d.info.MaxBinding
