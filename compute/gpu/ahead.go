@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cogentcore/webgpu/wgpu"
 )
@@ -25,7 +26,7 @@ func (p *program) recordAhead(staging *wgpu.Buffer) {
 	if !d.ahead || r.frame.N != 1 || staging == nil || p.work > p.most() {
 		return
 	}
-	work := p.work
+	work, began := p.work, time.Now()
 	p.swapAhead()
 	r.frame.Pos++
 	if _, err := p.launch(uint32(d.shared.slot*frameSlot), true); err == nil {
@@ -37,6 +38,7 @@ func (p *program) recordAhead(staging *wgpu.Buffer) {
 	r.frame.Pos--
 	p.swapAhead()
 	p.work = work
+	d.recording.Add(int64(time.Since(began)))
 }
 
 func (p *program) swapAhead() {

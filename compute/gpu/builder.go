@@ -54,6 +54,7 @@ type record struct {
 	x, y, z          uint32
 	colsX            uint32         // x of the _cols form of byTile
 	colsY, colsZ     uint32         // y and z of the _cols form
+	rows             int            // of the matrix of byMatVec
 	columns          int            // workgroups of a column of byColumnX; 0: one
 	tile             int            // columns of a workgroup of byTile, pairs of one of byPairs
 	colsTile         int            // columns of a workgroup of byTile in its _cols form
@@ -325,6 +326,7 @@ func (r *record) set(name string, v uint32) {
 
 // several sets the grids and the constants of the _cols form for rows rows.
 func (r *record) several(d *Device, s matVecShape, cols, rows int) {
+	r.rows = rows
 	r.y, r.z = fold(groups(rows, s.rowsPerWG()))
 	s = d.several(s)
 	r.colsConsts = s.consts(cols)

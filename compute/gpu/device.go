@@ -23,7 +23,7 @@ type Device struct {
 	info op.Info
 	used atomic.Int64
 
-	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting, aheads atomic.Int64
+	launches, submits, readbacks, uploads, bytesDown, bytesUp, encoding, waiting, aheads, submitting, recording atomic.Int64
 
 	// The rest belongs to the device goroutine.
 	instance *instance // that adapter and dev came from
@@ -46,6 +46,7 @@ type Device struct {
 	pairTile   int                // see the constant; benchmarks and tests change it
 	tile       tile               // when set, used for all products of wide programs (benchmarks, tests)
 	plain      bool               // leaves every operation to its own kernels (tests)
+	tuning     tuning             // shapes that were found to be fast (tune.go)
 	fastHalf   uint32             // 1: the device unpacks halves exactly
 }
 

@@ -238,6 +238,8 @@ func (f *fuser) merged(ws []*weight, outs []*buffer, x *buffer) record {
 	return r
 }
 
+const gateUpOp = "MatVec, SiluMul"
+
 // gateUp: MatVec(gate, wg, x), MatVec(up, wu, x), SiluMul(out, gate, up).
 func (f *fuser) gateUp(a, b, c record) (record, bool, error) {
 	g, ok1 := a.args.(matVecArgs)
@@ -254,7 +256,7 @@ func (f *fuser) gateUp(a, b, c record) (record, bool, error) {
 	}
 	rows, cols := g.w.spec.Rows, g.w.spec.Cols
 	sh := f.d.matVecShape(2*rows, cols, g.w.format).pairs()
-	r := record{op: "MatVec, SiluMul", kernel: g.w.format.kernel("gate_up", f.d.form(g.x)), cols: g.w.format.kernel("gate_up", "_cols"+f.d.form(g.x)),
+	r := record{op: gateUpOp, kernel: g.w.format.kernel("gate_up", f.d.form(g.x)), cols: g.w.format.kernel("gate_up", "_cols"+f.d.form(g.x)),
 		shape: byMatVec, bytes: g.w.bytes + u.w.bytes, consts: sh.consts(cols), matrix: g.w, at: 1,
 		views:  []view{g.x.view(), g.x.view(), g.out.view(), u.out.view(), s.out.view()},
 		params: []uint32{uint32(rows), 0, 0, 0}}

@@ -58,9 +58,11 @@ func (p *program) submit() error {
 			return err
 		}
 	}
+	encoded := time.Now()
 	if err := d.sh.submitCommands(c); err != nil {
 		return err
 	}
+	d.submitting.Add(int64(time.Since(encoded)))
 	d.encoding.Add(int64(time.Since(p.began)))
 	d.launches.Add(int64(len(p.steps)))
 	d.submits.Add(1)

@@ -161,6 +161,7 @@ func (p *program) prepare(b *builder) (err error) {
 			return err
 		}
 	}
+	p.tune(b.recs)
 	for i := range b.recs {
 		if err := p.plan(&b.recs[i], int64(i)*alignment); err != nil {
 			return err
