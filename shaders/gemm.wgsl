@@ -3,13 +3,14 @@
 // x (n, COLS), w (rows, COLS) in any format, out (n, stride). A workgroup computes a tile of BM rows and BN columns (tile.wgsl).
 // Sums are formed BK values of i at a time, by teams that add theirs at the end; so their bits are not those of matvec.
 // Grid: x is the tile of rows, z counts folds of 32,768 of them, y is the tile of columns.
-// Constants: those of tile.wgsl, ACC (1 adds to out).
+// Constants: COLS, TY, TX, BK, FAST_HALF (see tile.wgsl), ACC (1 adds to out).
 struct Params {
   rows: u32,    // rows of this piece
   row0: u32,    // first row of the piece in out
   stride: u32,  // values from one column of out to the next
   at: u32,      // octets in the arrays before the matrix
 }
+@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
 @group(1) @binding(1) var<storage, read_write> out: array<f32>;
 @group(1) @binding(2) var<uniform> params: Params;
 

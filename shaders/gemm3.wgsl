@@ -3,13 +3,14 @@
 // As gemm: x (n, COLS), w (rows, COLS), a (n, end0), b (n, end1 - end0), d (n, rows - end1).
 // A workgroup computes a tile of BM rows and BN columns (tile.wgsl); the rows of a tile may be of several matrices.
 // Grid: x is the tile of rows, z counts folds of 32,768 of them, y is the tile of columns.
-// Constants: those of tile.wgsl.
+// Constants: COLS, TY, TX, BK, FAST_HALF (see tile.wgsl).
 struct Params {
   rows: u32,
   end0: u32,
   end1: u32,
   at: u32,  // octets in the arrays before the matrices
 }
+@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
 @group(1) @binding(1) var<storage, read_write> a: array<f32>;
 @group(1) @binding(2) var<storage, read_write> b: array<f32>;
 @group(1) @binding(3) var<storage, read_write> d: array<f32>;

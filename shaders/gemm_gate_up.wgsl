@@ -4,11 +4,12 @@
 // A workgroup computes a tile of BM/2 rows of both and BN columns (tile.wgsl): the first half of its rows are those of gate, so
 // that a thread holds both sums of a result.
 // Grid: x is the tile of rows, z counts folds of 32,768 of them, y is the tile of columns.
-// Constants: those of tile.wgsl.
+// Constants: COLS, TY, TX, BK, FAST_HALF (see tile.wgsl).
 struct Params {
   rows: u32,
   at: u32,  // octets in the arrays before the matrices
 }
+@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
 @group(1) @binding(1) var<storage, read_write> gate: array<f32>;
 @group(1) @binding(2) var<storage, read_write> up: array<f32>;
 @group(1) @binding(3) var<storage, read_write> out: array<f32>;

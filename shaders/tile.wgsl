@@ -4,11 +4,9 @@
 // threads that write different i of a row use different banks. What comes next is fetched before the products of what is there.
 // Each thread holds the sums of 8 rows and 8 columns: a quad from either half of the tile's. TEAMS teams of TY by TX threads hold
 // all of them and share i; their sums are added at the end.
-// A kernel says where rows and columns begin: row_at(row, r) is the first octet of row r of the tile that begins at row,
+// A kernel declares the activations, x, and says where rows and columns begin: row_at(row, r) is the first octet of row r of the tile that begins at row,
 // column_at(col, c) the first quad of column c of the tile that begins at col; rows and columns that don't exist may be any other.
 // Constants: COLS (multiple of 8), TY (4 or 8), TX (8 or 16), BK (16 or 32), FAST_HALF. BM BK and BN BK are at most 2048 and 4096.
-@group(1) @binding(0) var<storage, read> x: array<vec4<f32>>;
-
 const OCTETS: u32 = COLS / 8u;
 const BM: u32 = 8u * TY;
 const BN: u32 = 8u * TX;
