@@ -1,7 +1,5 @@
 package compute
 
-import "slices"
-
 // Bounds of Lookup (spec room.md 5.6).
 const (
 	lookupLongest  = 4
@@ -10,16 +8,28 @@ const (
 )
 
 // Lookup proposes up to k tokens that may follow context, whose last token is the one about to be verified: those that
-// followed the most recent earlier copy of its last 4 tokens, else 3, else 2. It looks back 16,384 tokens.
+// followed the most recent earlier copy of its last 4 tokens, else 3, else 2. It looks back 16,384 tokens, once, because it is asked
+// for every token.
 func Lookup(context []int32, k int) []int32 {
-	first := max(0, len(context)-lookupBack)
-	for n := lookupLongest; n >= lookupShortest; n-- {
-		end := len(context) - n
-		for at := end - 1; at >= first; at-- {
-			if slices.Equal(context[at:at+n], context[end:]) {
-				return context[at+n : min(at+n+max(k, 0), len(context))]
-			}
+	first, end := max(0, len(context)-lookupBack), len(context)
+	if end == 0 {
+		return nil
+	}
+	last, best, length := context[end-1], 0, lookupShortest-1
+	for at := end - 2; at >= first && length < lookupLongest; at-- {
+		if context[at] != last {
+			continue
+		}
+		n := 1
+		for n < lookupLongest && at-n >= first && context[at-n] == context[end-1-n] {
+			n++
+		}
+		if n > length {
+			best, length = at+1, n
 		}
 	}
-	return nil
+	if length < lookupShortest {
+		return nil
+	}
+	return context[best:min(best+max(k, 0), end)]
 }

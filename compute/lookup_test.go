@@ -1,6 +1,7 @@
 package compute_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -101,5 +102,46 @@ func TestDepth(t *testing.T) {
 	}
 	if one := compute.NewDepth(4); one.Next() != 4 {
 		t.Error("one candidate is not the answer")
+	}
+}
+
+// What Lookup finds in one pass is what a search for each length finds.
+func TestLookupEqualsSearch(t *testing.T) {
+	search := func(context []int32, k int) []int32 {
+		for n := 4; n >= 2; n-- {
+			for end, at := len(context)-n, len(context)-n-1; at >= max(0, len(context)-16384); at-- {
+				if slices.Equal(context[at:at+n], context[end:]) {
+					return context[at+n : min(at+n+k, len(context))]
+				}
+			}
+		}
+		return nil
+	}
+	random, found := rand.New(rand.NewPCG(3, 4)), 0
+	for range 3000 {
+		context := make([]int32, random.IntN(60))
+		for i := range context {
+			context[i] = int32(random.IntN(4))
+		}
+		got, want := compute.Lookup(context, 5), search(context, 5)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v: got %v, want %v", context, got, want)
+		}
+		if len(want) > 0 {
+			found++
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d of 3000 texts repeat themselves", found)
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	context := make([]int32, 16384)
+	for i := range context {
+		context[i] = int32(i * i % 5003)
+	}
+	for b.Loop() {
+		compute.Lookup(context, 7)
 	}
 }
