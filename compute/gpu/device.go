@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -204,6 +205,9 @@ func (d *Device) createBuffer(label string, size int64, usage wgpu.BufferUsage) 
 		return nil, fmt.Errorf("buffer %s of %d bytes, 4 to %d allowed: %w", label, size, d.info.MaxBuffer, op.ErrMemory)
 	}
 	b, err := d.sh.createBuffer(label, usage, size)
+	if errors.Is(err, op.ErrMemory) {
+		return nil, fmt.Errorf("%w; %d bytes are in use here", err, d.used.Load())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -213,10 +214,16 @@ func TestNoMemoryIsNoLoss(t *testing.T) {
 	used := d.Used()
 	for _, fault := range []string{"memory=-2", "memory=-1"} {
 		t.Setenv(faultVar, fault)
-		if _, err := d.KV("cache", 1<<14, 1024, op.KVF16); !errors.Is(err, op.ErrMemory) || errors.Is(err, op.ErrLost) {
+		_, err := d.KV("cache", 1<<14, 1024, op.KVF16)
+		if !errors.Is(err, op.ErrMemory) || errors.Is(err, op.ErrLost) {
 			t.Errorf("KV: got %v, want ErrMemory", err)
 		}
-		_, err := d.Load(context.Background(), op.WeightSpec{Name: "second", Rows: 4096, Cols: 4096, Src: &trap{}})
+		for _, part := range []string{"cache keys", "33554432 bytes", fmt.Sprintf("%d bytes are in use", used)} {
+			if err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("KV: %v does not say %q", err, part)
+			}
+		}
+		_, err = d.Load(context.Background(), op.WeightSpec{Name: "second", Rows: 4096, Cols: 4096, Src: &trap{}})
 		if !errors.Is(err, op.ErrMemory) || !strings.Contains(err.Error(), "second") {
 			t.Errorf("Load: got %v, want ErrMemory with the name", err)
 		}
