@@ -21,7 +21,7 @@ func (b *builder) MatVecRows(out op.Buffer, w op.Weight, x op.Buffer) {
 		}
 		d, s := b.p.dev, b.p.dev.matVecShape(p.rows, t.spec.Cols, t.format)
 		r := d.matVecRecord(name, m[0], t, i, m[1], 0, false)
-		r.args, r.params[0] = nil, uint32(rows)
+		r.args, r.rows, r.params[0] = nil, rows, uint32(rows)
 		r.bytes = r.bytes / int64(p.rows) * int64(rows)
 		r.y, r.z = fold(groups(rows, s.rowsPerWG()))
 		r.colsY, r.colsZ = fold(groups(rows, d.several(s).rowsPerWG()))
