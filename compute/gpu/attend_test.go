@@ -206,3 +206,52 @@ func TestTiledAttendEqualsPlain(t *testing.T) {
 		}
 	}
 }
+
+// A launch that holds rotation, store and attention leaves the queries as they were; who reads them later gets them rotated, and
+// nothing is launched for that when they are computed anew.
+func TestRotatedQueriesAreThereForOthers(t *testing.T) {
+	d := openTest(t, Options{})
+	c := attendCase{2, 1, 16, 16}
+	r := newAttendRig(t, d, c, op.MaxCols, op.KVF32)
+	width := c.heads * c.hd
+	w := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.F32, Rows: width, Cols: width,
+		Src: f32Bytes(make([]float32, width*width)...)}))
+	wk := must[op.Weight](t)(d.Load(context.Background(), op.WeightSpec{Name: "w", Type: quant.F32, Rows: c.hd, Cols: width,
+		Src: f32Bytes(make([]float32, c.hd*width)...)}))
+	result := func(plain, anew bool) ([]float32, int64) {
+		d.plain, d.attend = plain, attendShapes["rope"]
+		defer func() { d.plain, d.attend = false, nil }()
+		out := r.q
+		if anew {
+			out = r.out
+		}
+		p := r.program(op.MaxCols, func(b op.Builder) {
+			b.Input(r.q)
+			b.NormRope(r.q, r.wq, c.heads, r.rope, 1e-6)
+			b.NormRope(r.k, r.wk, c.kvHeads, r.rope, 1e-6)
+			b.StoreKV(r.cache, r.k, r.v)
+			b.Attend(r.out, r.q, r.cache, c.heads, c.kvHeads)
+			if anew {
+				b.MatVec(r.q, w, r.out)
+				b.MatVec(r.k, wk, r.out)
+			}
+			b.Output(out)
+		})
+		r.set(r.k, wave(3*c.hd, 7, 1))
+		o, before := op.Out{Hidden: make([]float32, 3*width)}, d.Stats().Launches
+		r.run(p, op.Frame{N: 3, Pos: 40}, wave(3*width, 9, 1), &o)
+		return o.Hidden, d.Stats().Launches - before
+	}
+	want, _ := result(true, false)
+	got, launches := result(false, false)
+	near(t, "queries", got, want, 1e-5)
+	if launches != 3 { // attention, queries, keys
+		t.Errorf("%d launches, want 3", launches)
+	}
+	want, _ = result(true, true)
+	got, launches = result(false, true)
+	near(t, "attention", got, want, 1e-5)
+	if launches != 2 && launches != 3 { // the two products may be one
+		t.Errorf("%d launches with queries computed anew, want attention and the products", launches)
+	}
+}
