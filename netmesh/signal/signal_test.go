@@ -264,8 +264,19 @@ func TestTakeOverWithToken(t *testing.T) {
 }
 
 func TestSendLimits(t *testing.T) {
-	world(t, HubOptions{}, func(t *testing.T, n *memNet, servers []Server) {
-		a := startClient(t, Options{Servers: servers, Dial: n.dial})
+	synctest.Test(t, func(t *testing.T) {
+		n := newMemNet()
+		defer n.serveHTTP(sigAddr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // never reads
+			conn, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer conn.CloseNow()
+			_ = conn.Write(r.Context(), websocket.MessageText, []byte(`{"type":"OPEN"}`))
+			<-t.Context().Done()
+		}))()
+		synctest.Wait()
+		a := startClient(t, Options{Servers: []Server{at(t, "ws://"+sigAddr)}, ID: "a", Dial: n.dial})
 		defer a.stop()
 		a.next(t, time.Second)
 		big, _ := json.Marshal(strings.Repeat("x", MaxMessage))

@@ -86,6 +86,15 @@ func TestTLS(t *testing.T) {
 	if m := rawRead(t, conn); m.Type != TypeOpen {
 		t.Errorf("got %v, want OPEN", m)
 	}
+	offer := &tls.Config{RootCAs: pool, NextProtos: []string{"h2", "http/1.1"}}
+	raw, err := (&tls.Dialer{Config: offer}).DialContext(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	if got := raw.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("a browser that offers h2 gets %q: no WebSocket for it", got)
+	}
 	// our client knows nobody who vouches for this certificate
 	if _, err := Open(ctx, Options{Servers: []Server{l.Server()}}); !errors.Is(err, ErrDown) {
 		t.Errorf("untrusted certificate: got %v, want ErrDown", err)
