@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,8 +137,11 @@ func TestSignalAddresses(t *testing.T) {
 func TestReportStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
+		var lock sync.Mutex
 		figures := signal.Stats{}
 		stats := func() signal.Stats {
+			lock.Lock()
+			defer lock.Unlock()
 			s := figures
 			s.Uptime = time.Since(started)
 			return s
@@ -151,7 +155,9 @@ func TestReportStats(t *testing.T) {
 		if b.Len() != 0 {
 			t.Errorf("nothing changed: got %q", b.String())
 		}
+		lock.Lock()
 		figures.Messages, figures.Bytes, figures.Clients = 20, 50_000, 2
+		lock.Unlock()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		const want = "clients 2, sockets 0, 2.0 messages/s, 5.0 kB/s, waiting 0, refused 0, up 30s\n"
