@@ -105,8 +105,12 @@ func (p *play) member(args ...string) *process {
 func (p *play) opensSignal() *process {
 	p.t.Helper()
 	s := p.start("signal", "--port", "0")
-	line := s.says(s.out, "signaling server on ")
-	p.signal = strings.TrimSpace(line[strings.LastIndexByte(strings.TrimSpace(line), ' ')+1:])
+	line, _, _ := strings.Cut(s.says(s.out, "\n"), "\n") // more lines follow, at once or later
+	address, ok := strings.CutPrefix(line, "signaling server on ")
+	if !ok {
+		p.t.Fatalf("pooled signal says %q", line)
+	}
+	p.signal = address
 	return s
 }
 
