@@ -59,7 +59,7 @@ type program struct {
 
 // run is what the present Run was asked for.
 type run struct {
-	ctx       context.Context
+	ctx       context.Context //nolint:containedctx // of one call: a method value would be an allocation for each
 	frame     op.Frame
 	in        []float32
 	out       *op.Out

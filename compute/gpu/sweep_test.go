@@ -96,9 +96,9 @@ func sweep(x bench, c sweepCase, launches, rounds int) {
 			for i, n := range sweepCols {
 				before, began := d.Stats().Encoding, time.Now()
 				x.run(t.p, op.Frame{N: n}, data[:n*c.cols], nil)
-				took := time.Since(began) - (d.Stats().Encoding - before)
-				if t.least[i] == 0 || took < t.least[i] {
-					t.least[i] = took
+				single := time.Since(began) - (d.Stats().Encoding - before)
+				if t.least[i] == 0 || single < t.least[i] {
+					t.least[i] = single
 				}
 			}
 		}

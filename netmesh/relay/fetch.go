@@ -62,8 +62,8 @@ func (a Answer) Servers() []Server {
 	for _, e := range a.ICEServers {
 		s := Server{User: e.Username, Credential: e.Credential}
 		for _, u := range e.URLs {
-			if u, ok := ValidURL(u); ok && len(s.URLs) < maxURLs {
-				s.URLs = append(s.URLs, u)
+			if valid, ok := ValidURL(u); ok && len(s.URLs) < maxURLs {
+				s.URLs = append(s.URLs, valid)
 			}
 		}
 		if s.Usable() && len(s.User) <= maxText && len(s.Credential) <= maxText && len(out) < maxServers {

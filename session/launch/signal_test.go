@@ -119,7 +119,7 @@ func TestSignalAddresses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	defer l.Run(ctx) //nolint:errcheck // closes the socket
+	defer l.Run(ctx) // closes the socket
 	var b bytes.Buffer
 	if err := sayAddresses(&b, l); err != nil {
 		t.Fatal(err)
