@@ -81,13 +81,20 @@ func (d *Device) acquire(o Options) error {
 	sh.useQueue(d.queue)
 	d.limits = sh.limits()
 	d.info = op.Info{
-		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU, Wide: info.AdapterType != wgpu.AdapterTypeCPU,
+		Backend: name, Name: adapterName(info), Software: info.AdapterType == wgpu.AdapterTypeCPU, Wide: gainsWide(name, info.AdapterType),
 		MaxBuffer:     int64(min(d.limits.max_buffer_size, maxBuffer)),
 		MaxBinding:    int64(min(d.limits.max_storage_binding, d.limits.max_buffer_size, maxBuffer)),
 		DefaultLimits: o.DefaultLimits,
 	}
 	d.ahead = !d.info.Software // a software adapter needs the processor itself
 	return d.common()
+}
+
+// gainsWide says whether wide programs are for this device. They are slower on a processor. On Metal they are not to be
+// trusted: threads that store different parts of one vector in workgroup memory lose some there (spec engine.md 5.9), and
+// that is what tile.wgsl does.
+func gainsWide(backend string, t wgpu.AdapterType) bool {
+	return t != wgpu.AdapterTypeCPU && backend != "Metal"
 }
 
 // said is the library's last lines, or the given text when it said nothing.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/cogentcore/webgpu/wgpu"
+
 	"pooled/compute/op"
 	"pooled/compute/quant"
 )
@@ -49,5 +51,20 @@ func TestMatVecByHand(t *testing.T) {
 	want := [4]float32{6, 15, -2, -2}
 	if [4]float32(out.Hidden) != want {
 		t.Errorf("got %v, want %v", out.Hidden, want)
+	}
+}
+
+func TestGainsWide(t *testing.T) {
+	for _, c := range []struct {
+		backend string
+		kind    wgpu.AdapterType
+		want    bool
+	}{
+		{"Vulkan", wgpu.AdapterTypeDiscreteGPU, true}, {"D3D12", wgpu.AdapterTypeIntegratedGPU, true},
+		{"Vulkan", wgpu.AdapterTypeCPU, false}, {"Metal", wgpu.AdapterTypeIntegratedGPU, false},
+	} {
+		if got := gainsWide(c.backend, c.kind); got != c.want {
+			t.Errorf("%s, %v: %v", c.backend, c.kind, got)
+		}
 	}
 }
